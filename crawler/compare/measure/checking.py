@@ -23,33 +23,64 @@ from crawler.url.urls import host_of
 from visited import CannotForget, Full, LocalSet
 
 _FORGET = 20_000
+_EXACT_BYTES = 24
+"""The most that an exact set takes for a URL."""
+_TEXT_BYTES = 100
+"""What a URL takes beside its characters, in a list."""
+_LISTS_OF_PROBES = 6
+"""Lists that are as long as the probes are many, and exist at once."""
 
 
 async def check(
     trial: Trial, make: Maker, scratch: Path, report: ReportProgress, *, exact: Callable[[], LocalSet]
 ) -> Check:
     """Run the work once on the competitor and on exact sets, and continue beyond its capacity."""
-    work, effort = trial.work, trial.effort
-    capacity = trial.competitor.capacity_for(work.survey.distinct)
+    capacity = trial.competitor.capacity_for(trial.work.survey.distinct)
     with TemporaryDirectory(dir=scratch) as directory:
-        visited = make(trial.competitor, capacity, Path(directory) / "set")
-        witness = _Witness(visited, exact, trial)
-        step = max(1, work.survey.distinct // effort.looks)
-        looks: list[Look] = []
-        for ahead in chunks(batches(work), READ_AHEAD):
-            for urls in ahead:
-                await witness.add(urls)
-            if witness.distinct >= step * (len(looks) + 1):
-                looks.append(witness.look())
-            report(0.6 * witness.links / max(1, work.survey.links))
-        if not looks or looks[-1].distinct < witness.distinct:
+        found = await _compare_with_exact(
+            make(trial.competitor, capacity, Path(directory) / "set"), exact, trial, report
+        )
+        forgotten = await _measure_forgetting(make(trial.competitor, capacity, Path(directory) / "other"), trial.work)
+    return msgspec.structs.replace(found, **forgotten)
+
+
+def check_bytes(trial: Trial, set_bytes: int) -> int:
+    """The most memory of a check if the set takes `set_bytes` for the work: with what it takes beyond, with the exact
+    sets, and with URLs at hand."""
+    urls_at_hand = _LISTS_OF_PROBES * trial.effort.probes + _FORGET
+    return round(
+        set_bytes * trial.effort.past_capacity
+        + 2 * _EXACT_BYTES * _last_url(trial)
+        + urls_at_hand * (trial.work.survey.mean_length + _TEXT_BYTES)
+    )
+
+
+def _last_url(trial: Trial) -> int:
+    """The number of URLs up to which a check goes on."""
+    distinct = trial.work.survey.distinct
+    return round(max(trial.competitor.capacity_for(distinct), distinct) * trial.effort.past_capacity)
+
+
+async def _compare_with_exact(
+    visited: LocalSet, exact: Callable[[], LocalSet], trial: Trial, report: ReportProgress
+) -> Check:
+    """Closes the set."""
+    work, effort = trial.work, trial.effort
+    witness = _Witness(visited, exact, trial)
+    step = max(1, work.survey.distinct // effort.looks)
+    looks: list[Look] = []
+    for ahead in chunks(batches(work), READ_AHEAD):
+        for urls in ahead:
+            await witness.add(urls)
+        if witness.distinct >= step * (len(looks) + 1):
             looks.append(witness.look())
-        found = await witness.check()
-        until = round(max(capacity, work.survey.distinct) * effort.past_capacity)
-        past = [look async for look in _beyond(witness, work, until, effort, report)]
-        await visited.aclose()
-        forgotten = await _measure_forgetting(make(trial.competitor, capacity, Path(directory) / "other"), work)
-    return msgspec.structs.replace(found, looks=tuple(looks), past=tuple(past), **forgotten)
+        report(0.6 * witness.links / max(1, work.survey.links))
+    if not looks or looks[-1].distinct < witness.distinct:
+        looks.append(witness.look())
+    found = await witness.check()
+    past = [look async for look in _beyond(witness, work, _last_url(trial), effort, report)]
+    await visited.aclose()
+    return msgspec.structs.replace(found, looks=tuple(looks), past=tuple(past))
 
 
 class _Witness:

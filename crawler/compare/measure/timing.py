@@ -24,7 +24,7 @@ from crawler.compare.measure.process import (
 from crawler.compare.measure.trial import Maker, ReportProgress, Timing, Trial
 from crawler.compare.measure.work import Work, batches, chunks, new_batches
 from crawler.compare.statistics import percentile
-from visited import CannotForget, LocalSet, SharedSet, Unsaved
+from visited import CannotForget, LocalSet, SharedSet, Unsaved, clear_set
 
 READ_AHEAD = 4096
 """Links that are read before they are timed. They are few, because they count in the memory of the process."""
@@ -171,6 +171,7 @@ async def _snapshot(
             file.flush()
             dump_s = time.perf_counter() - began
             size = file.tell()
+        clear_set(visited)  # two at once would need twice the memory
         await visited.aclose()
         again = make(trial.competitor, capacity, directory)
         with path.open("rb") as file:

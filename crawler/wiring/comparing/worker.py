@@ -6,13 +6,15 @@ outcome. The process ends when its stdin ends, so that it does not outlive its p
 
 import asyncio
 import logging
+import os
 import sys
 import tempfile
+from errno import ENOMEM
 from pathlib import Path
 
 import msgspec
 
-from crawler.compare.measure.checking import check
+from crawler.compare.measure.checking import check, check_bytes
 from crawler.compare.measure.process import end_with_parent, limit_memory
 from crawler.compare.measure.timing import measure_time
 from crawler.compare.measure.trial import Competitor, Failed, Outcome, ReportProgress, Trial
@@ -26,6 +28,7 @@ from crawler.wiring.plugins.kinds import VISITED
 from visited import Forgotten, Full, LocalSet, Unanswered, Unavailable, Unreachable
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
+from visited.full_disk import message_of
 from visited.making import make_set as make_described
 
 _REPORT_STEP = 0.02
@@ -53,24 +56,29 @@ async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outco
 
 
 def _outcome(trial: Trial, report: ReportProgress) -> Outcome:
-    limit = trial.effort.memory_bytes
-    if limit is not None:
-        limit_memory(limit)
+    allowed = trial.effort.memory_bytes
     try:
         plugin = find(VISITED, trial.competitor.backend)
+        # What a set on a server takes is not here.
+        if allowed is not None and "server" not in descriptor(VISITED, trial.competitor.backend).needs:
+            limit_memory(check_bytes(trial, allowed) if trial.kind == "check" else allowed)
         plugins = [] if plugin.is_ours else [plugin]
         with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch, blaming(plugins):
             return asyncio.run(_measure(trial, Path(scratch), report))
     except MemoryError:
-        allowed = "" if limit is None else f"; {size(limit)} were allowed"
-        return Failed(reason=f"out of memory{allowed}")
+        return _without_memory(allowed)
     except (Full, OSError, PluginFailed, Unavailable, ValueError) as error:
-        return Failed(reason=str(error))
+        text = message_of(error)
+        return _without_memory(allowed) if os.strerror(ENOMEM) in text else Failed(reason=text)
     except (Forgotten, Unanswered, Unreachable) as error:
         return Failed(
             reason=f"expected a server of {trial.competitor.backend} that answers, found none: {error}. Then compare "
             "again; options.url of a [[compare.set]] names another server"
         )
+
+
+def _without_memory(allowed: int | None) -> Failed:
+    return Failed(reason=f"out of memory{'' if allowed is None else f'; {size(allowed)} were allowed'}")
 
 
 class _ProgressWriter:

@@ -159,6 +159,33 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_a_limit_of_memory_is_that_of_the_set_and_not_of_what_watches_it(tmp_path: Path) -> None:
+    asked = work(300_000, repeats=0.0)
+    trial = Trial(kind="check", work=asked, competitor=BLOOM, effort=Effort(probes=2000, looks=5, memory_bytes=10**6))
+    found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=MAX_WAIT_S)
+    assert isinstance(found, Check), found
+
+
+async def test_a_set_that_is_loaded_again_needs_its_memory_only_once(tmp_path: Path) -> None:
+    asked = work(700_000, repeats=0.0)
+    trial = Trial(kind="time", work=asked, competitor=EXACT, effort=Effort(known=1000, memory_bytes=17_000_000))
+    found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=MAX_WAIT_S)
+    assert isinstance(found, Timing), found
+    assert found.reported_bytes is not None
+    assert found.reported_bytes > 12_000_000
+
+
+async def test_a_system_without_memory_is_told_as_such(tmp_path: Path) -> None:
+    trial = Trial(
+        kind="time",
+        work=work(20_000, repeats=0.0),
+        competitor=Competitor(name="set", backend="per-site", options={"site_bytes": 1 << 20}),
+        effort=Effort(memory_bytes=1000),
+    )
+    found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=MAX_WAIT_S)
+    assert found == Failed(reason="out of memory; 1.0 kB were allowed")
+
+
 @pytest.mark.parametrize(
     ("script", "words"),
     [
