@@ -338,6 +338,10 @@ WORK = '[[compare.work]]\nname = "w"\ndistinct = 10\n'
             "compare.set[1]: expected bits or bits_per_url beside hashes = 8, found neither",
         ),
         (WORK + '[[compare.set]]\nbackend = "blom"\n', "compare.set[1].backend: expected "),
+        (
+            WORK + '[[compare.set]]\nbackend = "redis-exact"\noptions = { share = "library" }\n',
+            'compare.set[1]: expected a set for the comparison alone, found share = "library": ',
+        ),
     ],
 )
 def test_blocks_that_do_not_fit_together_are_refused_with_their_line(text: str, words: str, tmp_path: Path) -> None:

@@ -161,12 +161,22 @@ def check_comparison(loaded: Loaded) -> None:
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
         with loaded.refusing(f"compare.set[{number}]"):
-            checked_options(descriptor(VISITED, each.backend), each.all_options)
+            _check_is_own(checked_options(descriptor(VISITED, each.backend), each.all_options))
     for number, expected in enumerate(compare.expect, start=1):
         key = f"compare.expect[{number}]"
         _check_known(loaded, key, expected.work, works, "compare.work")
         for name in (expected.set, *([expected.over] if expected.over else [])):
             _check_known(loaded, key, name, sets, "compare.set")
+
+
+def _check_is_own(options: object) -> None:
+    """Raise ValueError for options of a set that crawls share: they would never fetch the URLs of the comparison."""
+    share = getattr(options, "share", None)
+    if share is not None:
+        raise ValueError(
+            f'expected a set for the comparison alone, found share = "{share}": the crawls that share it would never '
+            "fetch what the comparison adds. Leave it out"
+        )
 
 
 def _check_known(loaded: Loaded, key: str, name: str, names: Sequence[str], kind: str) -> None:
