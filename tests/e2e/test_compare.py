@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 import pytest
+import redis
 
 from tests.e2e import crawling
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, STOPPED, USAGE, Ended, Running, Web, setting
+from tests.redis_server import running_redis
 
 QUICK = setting("compare.rounds=1", "compare.probes=500")
 
@@ -167,6 +169,21 @@ def test_a_live_crawl_tells_the_pages_that_a_set_loses(tmp_path: Path) -> None:
     assert rows["hashed"]["pages_missing"] == 160 - rows["hashed"]["pages"] > 0
     assert rows["bloom"]["pages_missing"] == 160 - rows["bloom"]["pages"] > 0
     assert "can't be the visited set of a crawl" in rows["python-set"]["failed"]
+
+
+def test_a_live_crawl_leaves_nothing_on_a_server_and_recommends_no_set_of_unknown_memory(tmp_path: Path) -> None:
+    with running_redis() as server:
+        (tmp_path / "live.toml").write_text(
+            '[[compare.work]]\nname = "web"\nlive = "simweb"\nhosts = 2\npages = 5\n'
+            '[[compare.set]]\nbackend = "raw"\n'
+            f'[[compare.set]]\nbackend = "redis-exact"\noptions = {{ url = "{server.url}" }}\n'
+        )
+        report = compared("live.toml", cwd=tmp_path)
+        with redis.Redis.from_url(server.url) as client:
+            assert not list(client.scan_iter("*visited*"))
+    row = by_name(report)["redis-exact"]
+    assert (row["pages_missing"], row["bytes"]) == (0, None)
+    assert [each["competitor"] for each in report["advice"]] == ["raw"]
 
 
 def test_ctrl_c_leaves_a_partial_report_and_the_same_command_goes_on(tmp_path: Path) -> None:

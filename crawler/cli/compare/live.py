@@ -19,10 +19,12 @@ from crawler.codes.exit_codes import COMPLETE
 from crawler.compare.measure.process import end_with_parent
 from crawler.compare.measure.trial import Competitor, Crawled, Failed, Outcome, Trial
 from crawler.compare.measure.work import Live
+from crawler.library.opening import lock_crawl
 from crawler.library.result import CrawlResult
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.wiring.configuration import load
+from crawler.wiring.opening.starting_over import start_over
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.kinds import VISITED
@@ -53,6 +55,15 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
     with _web(live) as more:
         loaded = load(path, overrides=[*overrides, *more], environ={})
         run = _run(loaded)
+    is_on_server = "server" in descriptor(VISITED, competitor.backend).needs
+    outcome = _outcome(live, run, is_on_server=is_on_server)
+    if is_on_server:
+        with lock_crawl(loaded) as crawled:
+            start_over(crawled, loaded.config)  # which deletes the set there
+    return outcome
+
+
+def _outcome(live: Live, run: CrawlResult, *, is_on_server: bool) -> Outcome:
     if run.exit_code != COMPLETE:
         return Failed(reason=f"the crawl ended with exit code {run.exit_code}")
     visited = run.status.visited
@@ -61,7 +72,7 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
         missing=None if live.web is None else _missing(live.web, Path(run.directory)),
         seconds=run.status.elapsed_s,
         count=visited.count,
-        reported_bytes=visited.memory_bytes,
+        reported_bytes=None if is_on_server else visited.memory_bytes,  # a crawl does not ask what it takes there
         estimated_lost=visited.expected_lost,
     )
 

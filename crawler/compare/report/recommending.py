@@ -29,7 +29,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 def recommend(rows: Sequence[Row], requirements: Requirements) -> list[Advice]:
     """For each work, the set with the least memory that fulfils the requirements. If another set is better in case
     there are more URLs than expected, it is recommended for that case. Live crawls are judged by their missing
-    pages.
+    pages; a set on a server, whose memory they do not tell, is not recommended for them.
 
     A set on a server is recommended only if no other will do, and otherwise for crawls that share one: each batch waits
     for it, and its memory is memory too."""
@@ -38,7 +38,11 @@ def recommend(rows: Sequence[Row], requirements: Requirements) -> list[Advice]:
         here = [row for row in rows if row.work == work and _is_measured(row)]
         if here:
             found += _for_work(work, here, requirements)
-        crawled = [row for row in rows if row.work == work and row.failed is None and row.pages is not None]
+        crawled = [
+            row
+            for row in rows
+            if row.work == work and row.failed is None and row.pages is not None and row.bytes is not None
+        ]
         if crawled:
             found.append(_for_crawl(work, crawled, requirements))
     return found

@@ -76,7 +76,9 @@ def columns_of(table: Table, *, minimum: bool = False) -> int:
 
 
 def _memory(row: Row) -> str:
-    return f"< {size(row.noise_bytes)}" if row.is_faint else size(row.bytes or 0)
+    if row.bytes is None:
+        return ""
+    return f"< {size(row.noise_bytes)}" if row.is_faint else size(row.bytes)
 
 
 def _bytes_per_url(row: Row) -> str:

@@ -29,6 +29,16 @@ def test_a_set_on_a_server_is_compared_by_the_memory_of_the_server_and_leaves_no
             assert not list(client.scan_iter("*visited*"))
 
 
+async def test_what_a_killed_comparison_leaves_on_a_server_can_be_told_from_the_sets_of_crawls(tmp_path: Path) -> None:
+    with running_redis() as server:
+        visited = make_set(Competitor(name="remote", backend="redis-exact", options={"url": server.url}), 10, tmp_path)
+        assert await visited.add_many(["http://h.example/"]) == [True]
+        with redis.Redis.from_url(server.url) as client:
+            left = len(list(client.scan_iter("{onceover:visited:temporary-*")))
+            assert left == len(list(client.scan_iter("*visited*"))) > 0
+        await visited.aclose()
+
+
 async def test_the_processor_time_of_the_server_is_measured_for_each_link(tmp_path: Path) -> None:
     with running_redis() as server:
         competitor = Competitor(name="remote", backend="redis-exact", options={"url": server.url})
