@@ -105,6 +105,8 @@ def _live(config: Config, work: CompareWork) -> Work:
         )
     config = msgspec.structs.replace(
         config,
+        crawl=msgspec.structs.replace(config.crawl, parts=1),
+        recrawl=Config().recrawl,
         output=msgspec.structs.replace(config.output, warc=False, records=True, sinks=(), sink=()),
         visited=msgspec.structs.replace(config.visited, options={}),
         compare=Config().compare,
