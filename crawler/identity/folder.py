@@ -62,7 +62,11 @@ class KeyFolder:
         after that. Returns the key, and those that have left the directory because they are no longer valid."""
         known = self.directory().keys
         nbf = min(int(now + lead_s), signed_until(known, int(now)))
-        kept = tuple(msgspec.structs.replace(key, exp=min(key.exp, nbf + _OVERLAP_S)) for key in known if key.exp > now)
+        kept = tuple(
+            key if key.nbf > nbf else msgspec.structs.replace(key, exp=min(key.exp, nbf + _OVERLAP_S))
+            for key in known
+            if key.exp > now
+        )
         made = self._add(kept, nbf=nbf, exp=int(nbf + valid_s))
         return made, tuple(key for key in known if key.exp <= now)
 

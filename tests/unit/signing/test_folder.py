@@ -73,6 +73,15 @@ def test_until_the_next_key_signs_there_is_always_one_that_does(tmp_path: Path) 
     assert [None if each is None else each[0].kid for each in found] == [old.kid, *[new.kid] * 3, later.kid]
 
 
+def test_a_key_that_signs_after_the_next_one_keeps_its_time(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    later, _ = folder.renew(now=NOW, valid_s=365 * DAY_S, lead_s=30 * DAY_S)
+    soon, _ = folder.renew(now=NOW + 10, valid_s=60 * DAY_S, lead_s=DAY_S)
+    assert later in folder.directory().keys
+    found = [folder.signing_key(NOW + after * DAY_S) for after in (2, 29, 31, 300)]
+    assert [None if each is None else each[0] for each in found] == [soon, soon, later, later]
+
+
 def test_a_folder_without_keys_says_how_to_make_them(tmp_path: Path) -> None:
     with pytest.raises(IdentityRefused, match="onceover identity init"):
         KeyFolder(tmp_path).directory()
