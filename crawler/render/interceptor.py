@@ -39,7 +39,7 @@ class Interceptor:
         self.troubles: set[LoadAnswer] = set()
         """The answers of the page's host that were errors or had Retry-After."""
         self._for_archive: list[WithBody] = []
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: dict[asyncio.Task[None], SubRequest] = {}
         """One for each response under way."""
         self._devtools = devtools
         self._loads = loads
@@ -49,6 +49,7 @@ class Interceptor:
         self._on_flood = on_flood
         self._requests = 0
         self._bytes = 0
+        self._is_stopped = False
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def respond(self, request: SubRequest, *, task_group: asyncio.TaskGroup) -> None:
@@ -61,14 +62,23 @@ class Interceptor:
             self.refuse(request)
         elif request.is_preflight:
             self.fulfil(request, preflight_response(request))
-        elif not self._loads.passes(request):
+        elif self._is_stopped or not self._loads.passes(request):
             self.refuse(request)
         elif self._bytes >= self._limits.max_bytes:
             self.note_shortage(Rendering.BYTES)
             self.refuse(request)
         else:
-            self.tasks.add(task_group.create_task(self._load(request)))
+            self.tasks[task_group.create_task(self._load(request))] = request
             self._on_change()
+
+    def stop(self) -> None:
+        """Refuse the requests that have no response yet, and all further ones."""
+        self._is_stopped = True
+        for task, request in self.tasks.items():
+            task.cancel()
+            self.refuse(request)
+        self.tasks.clear()
+        self._on_change()
 
     def note_shortage(self, limit: Rendering) -> None:
         self.shortage = self.shortage or limit
@@ -105,7 +115,7 @@ class Interceptor:
                 if response.for_archive is not None:
                     self._for_archive.append(response.for_archive)
         finally:
-            self.tasks.discard(_current_task())
+            self.tasks.pop(_current_task(), None)
             self._on_change()
 
 

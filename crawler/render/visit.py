@@ -60,6 +60,8 @@ class Visit:
         """The main frame, whose id is that of its target."""
         self._loader: str | None = None
         """Identifies the shown document."""
+        self._is_parsed = False
+        """Whether the parser of the browser has reached the end of the page."""
         self._is_served = False
         self._end: Rendering | None = None
         """Why there is no document."""
@@ -77,7 +79,7 @@ class Visit:
                 async with asyncio.timeout(self._limits.timeout_s) as time:
                     rendering, document = await self._render()
                 screenshots = await take_screenshots(
-                    self._limits.screenshots,
+                    () if document is None else self._limits.screenshots,
                     self._ask,
                     self._scroll_to_top,
                     max_bytes=self._limits.max_document_bytes,
@@ -100,7 +102,8 @@ class Visit:
         assert self._end is not None
         return self._result(self._end)
 
-    async def _render(self) -> tuple[Rendering, bytes]:
+    async def _render(self) -> tuple[Rendering, bytes | None]:
+        """What came of the page, and its document; None if that lacks an end which the page as received has."""
         await self._open()
         # The browser answers when it shows the document, before its scripts have run. So the wait begins here.
         shown = await self._ask("Page.navigate", url=self._page.url)
@@ -113,6 +116,10 @@ class Visit:
                     await self._behave()
         except TimeoutError:
             self._interceptor.note_shortage(Rendering.TIME)
+            if not self._is_parsed:
+                # The rest of the page waits for a script or a style.
+                self._interceptor.stop()
+                await self._completion.over.wait()
         document = await read_document(
             partial(self._call, await self._world()),
             self._page.url,
@@ -121,6 +128,9 @@ class Visit:
         )
         for link in document.links:
             self._add_link(link.href, LinkKind(link.kind), text=link.text, rel=link.rel)
+        if not self._is_parsed:
+            # A script wanted to navigate, or called `window.stop`. Then the browser reads no further.
+            return Rendering.LEFT, None
         shortage = Rendering.LENGTH if document.is_cut else self._interceptor.shortage
         return shortage or Rendering.WHOLE, document.text
 
@@ -216,6 +226,8 @@ class Visit:
                 self._respond(event.params, event.session_id or self._session)
             case "Target.attachedToTarget":
                 self._attach(event.params)
+            case "Page.domContentEventFired" if event.session_id == self._session:
+                self._is_parsed = True
             case "Page.loadEventFired" if event.session_id == self._session:
                 self._completion.mark_loaded()
             case "Page.frameStoppedLoading" if event.params["frameId"] == self._frame and self._loader is not None:

@@ -83,7 +83,7 @@ attempt(() => {
     .then(() => peer.addIceCandidate({sdpMid: "0",
       candidate: "candidate:1 1 udp 2122260223 127.0.0.1 DATAGRAM_PORT typ host"}));
 });
-setTimeout(() => { location = "http://TARGET/location" }, 50);
+addEventListener("load", () => setTimeout(() => { location = "http://TARGET/location" }, 50));
 """
 
 SPELLINGS = (

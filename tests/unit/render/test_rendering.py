@@ -12,7 +12,7 @@ import pytest
 from crawler.page import WITH_DOCUMENT, LinkKind, LoadAnswer, Page, Redirect, Request
 from crawler.render.limits import Limits
 from crawler.render.loads import Loaded
-from crawler.testing.fetch.raw_server import CLOSE, Script, page
+from crawler.testing.fetch.raw_server import CLOSE, HANG, Script, Seen, page
 from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering
 
 pytestmark = needs_chromium
@@ -53,14 +53,14 @@ PAGES: dict[str, tuple[str, bytes]] = {
         ),
         b"undisturbed",
     ),
-    "/away": ("<body>stays<script>location='/elsewhere'</script>", b"stays"),
+    "/away": ("<body>stays<script>onload=()=>location='/elsewhere'</script>", b"stays"),
     "/posts": (
-        "<body>stays<form method=post action=/posted></form><script>document.forms[0].submit()</script>",
+        "<body>stays<form method=post action=/posted></form><script>onload=()=>document.forms[0].submit()</script>",
         b"stays",
     ),
     "/refresh": ("<meta http-equiv=refresh content='0;url=/refreshed'><body>stays", b"stays"),
     "/unwilling": (
-        "<body>stays<script>onbeforeunload=e=>{e.preventDefault();return 'x'};location='/x'</script>",
+        "<body>stays<script>onbeforeunload=e=>{e.preventDefault();return 'x'};onload=()=>location='/x'</script>",
         b"stays",
     ),
     "/live": ("<link rel=prefetch href=/next><body>stays<script>new EventSource('/events')</script>", b"stays"),
@@ -137,6 +137,9 @@ SCRIPTS: dict[str, Script] = {
     "/404": [page(b"", status=b"404 Not Found")],
     "/429?": [page(b"", b"Retry-After: 70", status=b"429 Too Many Requests")],
     "/never-loaded": html("<body>so far<script src=/hang></script>"),
+    "/goes": html("<body><script>location='/there'</script><a href=/behind>"),
+    "/posts-at-once": html("<form method=post></form><script>document.forms[0].submit()</script><a href=/behind>"),
+    "/stops": html("<body><script>stop()</script><a href=/behind>"),
 }  # fmt: skip
 
 
@@ -186,6 +189,39 @@ async def test_what_a_page_loaded_is_freed_with_the_page(tmp_path: Path) -> None
             assert loaded() is None
         finally:
             gc.enable()
+
+
+async def test_a_page_whose_scripts_end_its_parsing_stays_as_received(web: Rendering) -> None:
+    links = {"/goes": ["http://www.site.test/there"], "/posts-at-once": [], "/stops": []}
+    for path, expected in links.items():
+        got = await web.page(path)
+        assert got.rendering == "left", path
+        assert got.body is got.raw_body
+        assert [link.href for link in got.links] == expected
+    assert web.server.targets == list(links)
+
+
+@pytest.mark.parametrize(
+    "holding",
+    [
+        "<script src=/hang></script>",
+        "<link rel=stylesheet href=/hang><script>1</script>",
+        "<script src=/hang></script><script src=/hang?2></script>",
+        "<script>const r=new XMLHttpRequest();r.open('GET','/hang',false);try{r.send()}catch{}</script>",
+        "<script src=/hang></script><script>setInterval(()=>fetch('/hang?'+Math.random()),20)</script>",
+    ],
+)
+async def test_what_never_comes_does_not_keep_the_rest_of_a_page_from_being_read(holding: str, tmp_path: Path) -> None:
+    def script_for(seen: Seen) -> Script:
+        rest = "<script>document.write('<a href=/written></a>')</script><a href=/behind>"
+        return [HANG] if seen.target.startswith("/hang") else html(f"<head>{holding}</head><body>{rest}")
+
+    limits = msgspec.structs.replace(QUICK, wait_s=1.0)
+    async with rendering(script_for, tmp_path / "browsers", limits=limits) as web:
+        got = await web.page("/")
+    assert got.rendering == "time"
+    assert b'<a href="/written"></a>' in got.body
+    assert b'<a href="/behind">' in got.body
 
 
 async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> None:
