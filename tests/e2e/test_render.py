@@ -46,6 +46,10 @@ SITE = {
         const add=path=>document.body.insertAdjacentHTML('beforeend',`<a href=${path}>${path}</a>`);
         onscroll=()=>{onscroll=null;add('/one')}</script>""",
     ),
+    "/embeds": (
+        "text/html",
+        "<script>for(const host of ['site','other'])fetch(`http://${host}.test/list.json`).catch(()=>0)</script>",
+    ),
     "/endless": ("text/html", "<script>fetch('/reached')</script><script>while(true);</script>"),
 }
 
@@ -211,6 +215,31 @@ def test_screenshots_without_an_archive_are_refused(tmp_path: Path) -> None:
     wanted = setting('render.screenshot=["view"]', "output.warc=false")
     ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "crawl", *wanted, cwd=tmp_path)
     assert_told(ended, USAGE, "render.screenshot", "output.warc = true")
+
+
+@needs_chromium
+def test_a_page_loads_nothing_from_a_host_that_may_not_be_asked_at_this_hour(tmp_path: Path) -> None:
+    another_day = time.strftime("%a 00:00-24:00", time.gmtime(time.time() + 3 * 86_400))
+    with site() as server:
+        config = f"""
+            [crawl]
+            seeds = ["http://site.test/embeds"]
+            [fetch.hosts]
+            "*.test" = "127.0.0.1:{server.server_port}"
+            [politeness]
+            min_delay_s = 0
+            [render]
+            patterns = ["/embeds"]
+            [[site]]
+            match = ["other.test"]
+            politeness.hours = "{another_day}"
+            """
+        (tmp_path / "hours.toml").write_text(config, encoding="utf-8")
+        ended = onceover("crawl", "hours.toml", "--dir", "crawl", cwd=tmp_path, timeout_s=MAX_WAIT_S)
+    assert_told(ended, COMPLETE)
+    [page] = [each for each in records(tmp_path / "crawl") if each.url == "http://site.test/embeds"]
+    assert page.rendering == "whole"
+    assert server.asked.count("/list.json") == 1
 
 
 @needs_chromium

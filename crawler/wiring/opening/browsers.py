@@ -25,11 +25,14 @@ async def fetcher_in_browsers(
     fetcher: Fetcher,
     robots: Robots,
     *,
+    may_ask: Callable[[str], bool],
     chosen_for_archive: Callable[[], ArchiveFilter | None] | None,
 ) -> RenderingFetcher:
-    """The fetcher around `fetcher` that renders the configured pages. Raises `BrowserRefused`. `chosen_for_archive`:
-    what of all that they load the archive gets now. None if there is no archive for it."""
+    """The fetcher around `fetcher` that renders the configured pages. Raises `BrowserRefused`. `may_ask`: whether the
+    host of a URL may be asked now. `chosen_for_archive`: what of all that they load the archive gets now. None if there
+    is no archive for it."""
     render = loaded.config.render
+    blocks = matcher(loaded, "render.block_urls", render.block_urls)
     start = partial(Browser.start, find_browser(render.browser), user_agent=loaded.config.fetch.user_agent)
     browsers = Browsers(start, directory.browsers, at_once=render.concurrency)
     await browsers.open()
@@ -41,7 +44,7 @@ async def fetcher_in_browsers(
         loads=Loads(
             fetcher,
             blocked=frozenset(render.block),
-            refuses=matcher(loaded, "render.block_urls", render.block_urls),
+            refuses=lambda url: blocks(url) or not may_ask(url),
             robots=RobotsAtOnce(robots, rest_s=loaded.config.politeness.min_delay_s) if render.robots else None,
             cache=ResponseCache(),
             keeps=None if chosen_for_archive is None else _keeps(loaded, chosen_for_archive),

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from time import time
 
 import msgspec
 
@@ -61,7 +62,14 @@ async def open_fetchers(
 
         is_archiving = config.render.archive and archive is not None
         chosen = latest.archive_filter if is_archiving else None
-        outermost = await fetcher_in_browsers(loaded, directory, fetcher, robots, chosen_for_archive=chosen)
+        outermost = await fetcher_in_browsers(
+            loaded,
+            directory,
+            fetcher,
+            robots,
+            may_ask=lambda url: latest.policy(url).closed_for_s(time()) <= 0,
+            chosen_for_archive=chosen,
+        )
     stack.push_async_callback(outermost.aclose)
     robots_and_tdm = fetching.with_tdm_files(config, robots, fetcher, notes, archive=archive)
     return Fetchers(http, outermost, robots, robots_and_tdm)
