@@ -68,7 +68,7 @@ def identity_of(rules: Sequence[str | NamedRule], /) -> str:
 
 def _without_dot_segments(url: UrlComponents) -> UrlComponents:
     """Resolve dot segments, which appear when a rule removes a session id between a slash and dots."""
-    if "/." not in url.path:
+    if "/." not in url.path and "/%2" not in url.path:  # `/%2e` is a dot segment, too
         return url
     with suppress(ValueError):
         return split_url(normalize_url(str(url))) or url

@@ -152,6 +152,7 @@ UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
         ("session-ids", f"https://e.org/i.png?a=1&s={'b' * 32}", f"https://e.org/i.png?a=1&s={'b' * 32}"),
         ("session-ids", f"https://e.org/f/showthread.php?s={'b' * 32}&t=1", "https://e.org/f/showthread.php?t=1"),
         ("session-ids", "https://e.org/?s=words&jsessionid", "https://e.org/?s=words"),
+        ("session-ids", "https://e.org/a/%2E.;jsessionid=1", "https://e.org/"),
         ("session-ids", f"https://e.org/?ASP.NET_SessionId={'b' * 24}&XTCsid={'b' * 32}", "https://e.org/"),
         ("tracking-parameters", "https://e.org/?utm_source=x&id=3&fbclid=y&gclid=z", "https://e.org/?id=3"),
         ("tracking-parameters", "https://e.org/?utm_source=x", "https://e.org/"),
