@@ -7,6 +7,7 @@ from setuptools import Extension, setup
 SOURCES = (
     "frontier/link_table/_link_table.c",
     "visited/bits/_kernel.c",
+    "crawler/page/_digests.c",
     "crawler/url/_hrefs.c",
     "crawler/discover/links/_bulk.c",
     "crawler/read/elements/_markup.c",

@@ -1,11 +1,17 @@
-"""Digests of bodies, and hashes of texts."""
+"""Digests of bodies, and hashes of texts.
+
+`_digests`, compiled C, writes digests as texts in a fraction of the time of Python: a page that is archived needs four.
+"""
 
 import hashlib
-from itertools import product
-from typing import Final
+from base64 import b32encode
 
-_BASE32: Final = tuple(map("".join, product("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", repeat=2)))
-"""Pairs of characters by their ten bits. With them a digest takes half the time of `base64.b32encode`."""
+try:
+    from crawler.page import _digests as compiled
+except ImportError:
+    IS_COMPILED = False  # the extension is optional
+else:
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 1  # False if it was compiled from older code
 
 
 def body_digest(*pieces: bytes) -> str:
@@ -15,15 +21,11 @@ def body_digest(*pieces: bytes) -> str:
 
 def digest_text(sha1: bytes, /) -> str:
     """A SHA-1 as `body_digest` writes it."""
-    # Written out, and in two halves because it shifts shorter numbers: 1.2 us instead of 6 for a loop over the whole. A
-    # page that is archived needs four.
-    of, one, two = _BASE32, int.from_bytes(sha1[:10]), int.from_bytes(sha1[10:])
-    return (
-        f"sha1:{of[one >> 70]}{of[one >> 60 & 0x3FF]}{of[one >> 50 & 0x3FF]}{of[one >> 40 & 0x3FF]}"
-        f"{of[one >> 30 & 0x3FF]}{of[one >> 20 & 0x3FF]}{of[one >> 10 & 0x3FF]}{of[one & 0x3FF]}"
-        f"{of[two >> 70]}{of[two >> 60 & 0x3FF]}{of[two >> 50 & 0x3FF]}{of[two >> 40 & 0x3FF]}"
-        f"{of[two >> 30 & 0x3FF]}{of[two >> 20 & 0x3FF]}{of[two >> 10 & 0x3FF]}{of[two & 0x3FF]}"
-    )
+    return compiled.digest_text(sha1) if IS_COMPILED else digest_text_in_python(sha1)
+
+
+def digest_text_in_python(sha1: bytes, /) -> str:
+    return f"sha1:{b32encode(sha1).decode()}"
 
 
 def key_of(text: str, /) -> int:

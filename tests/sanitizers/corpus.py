@@ -6,8 +6,6 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from tests.unit.read.suites import real_pages
-
 _STRING = re.compile(rb'"((?:[^"\\\n]|\\.)+)"')
 _LONGEST = 60_000
 _PIECES = [
@@ -27,8 +25,13 @@ class Corpus(NamedTuple):
 
 def corpus_of(folder: Path, corpora: Path | None) -> Corpus:
     """The words of the extension in that folder, and every seventh real page if there are corpora."""
-    pages = [] if corpora is None else [page.body for _, page in islice(real_pages(corpora), 0, None, 7)]
-    return Corpus(_words_of(folder), pages)
+    return Corpus(_words_of(folder), [] if corpora is None else _pages_in(corpora))
+
+
+def _pages_in(corpora: Path) -> list[bytes]:
+    from tests.unit.read.suites import real_pages  # noqa: PLC0415 - it imports an extension that `child` has to load
+
+    return [page.body for _, page in islice(real_pages(corpora), 0, None, 7)]
 
 
 def _words_of(folder: Path) -> list[bytes]:

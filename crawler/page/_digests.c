@@ -1,0 +1,62 @@
+/* Digests as texts; digests.py states their form, and is the reference.
+ *
+ * The code runs under the GIL and calls no Python code. It uses the limited API.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+
+/* Raised with each change of the arguments or results. */
+#define VERSION 1
+
+#define NAME "sha1:"
+/* Five bytes are eight characters. */
+#define GROUPS 4
+
+static PyObject *
+digest_text(PyObject *Py_UNUSED(module), PyObject *sha1)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    char text[sizeof(NAME) - 1 + 8 * GROUPS] = NAME, *to = text + sizeof(NAME) - 1;
+    if (!PyBytes_Check(sha1) || PyBytes_Size(sha1) != 5 * GROUPS) {
+        PyErr_SetString(PyExc_ValueError, "expected a SHA-1: 20 bytes");
+        return NULL;
+    }
+    const unsigned char *from = (const unsigned char *)PyBytes_AsString(sha1);
+    for (int group = 0; group < GROUPS; group++) {
+        uint64_t bits = 0;
+        for (int i = 0; i < 5; i++)
+            bits = bits << 8 | *from++;
+        for (int shift = 35; shift >= 0; shift -= 5)
+            *to++ = letters[bits >> shift & 31];
+    }
+    return PyUnicode_FromStringAndSize(text, sizeof(text));
+}
+
+static PyMethodDef methods[] = {
+    {"digest_text", digest_text, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int
+prepare(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "crawler.page._digests",
+    .m_doc = "Digests as texts, compiled; digests.py documents them.",
+    .m_size = 0,
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC
+PyInit__digests(void)
+{
+    return PyModuleDef_Init(&definition);
+}
