@@ -88,8 +88,9 @@ class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
     def header(self, name: str, /) -> str | None:
         """The first header of that name in any case, decoded as Latin-1 and stripped; None if absent."""
         wanted = name.lower().encode("latin-1")
+        length = len(wanted)
         for key, value in self.headers:
-            if key.lower() == wanted:
+            if len(key) == length and key.lower() == wanted:
                 return value.decode("latin-1").strip()
         return None
 
