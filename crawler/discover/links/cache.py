@@ -153,7 +153,7 @@ class LinkJudge:
             reason, max_depth = judge(target, kind=kind)
             refusal = reason or traps(target.url).refusal(target)
             allowed = target if refusal is None and href and target.canonical.isascii() else None
-            outside = target if reason is Refusal.OUT_OF_SCOPE and href else None
+            outside = target if reason and reason is Refusal.OUT_OF_SCOPE and href else None
             most = ANY_DEPTH if max_depth is None else max_depth
             judgements.append(Judgement(target, refusal, most, allowed, outside))
         return judgements
