@@ -33,34 +33,38 @@ is_read_meta(scan *self, const tag *given)
     return is_read;
 }
 
-/* The kind and the rel of a simple <link>: 1, 0 if element_reader.py must read it, -1 with an exception. */
+/* Whether a type may be that of a feed, which makes another kind of an alternate. */
 static int
-is_plain_link(scan *self, const tag *given, PyObject **kind, PyObject **rel)
+may_be_feed(const attribute *type)
 {
-    const attribute *tokens = attribute_of(given, "rel");
-    if (tokens == NULL || attribute_of(given, "imagesrcset") != NULL || attribute_of(given, "title") != NULL)
-        return 0;
-    *rel = tokens_of(self, tokens->value);
-    if (*rel == NULL)
-        return PyErr_Occurred() ? -1 : 0;
-    *kind = PyDict_GetItemWithError(self->kind_of_rel, *rel);
-    if (*kind != NULL)
-        return 1;
-    Py_CLEAR(*rel);
-    return PyErr_Occurred() ? -1 : 0;
+    return type != NULL && type->value.length &&
+           (memchr(type->value.at, '+', type->value.length) || memchr(type->value.at, '&', type->value.length));
 }
 
+/* Adds the link of a simple <link>. element_reader.py reads the others. */
 static outcome
 note_link(scan *self, const tag *given, int *is_noted)
 {
-    const attribute *href = attribute_of(given, "href");
-    PyObject *kind = NULL, *rel = NULL;
-    int is_plain = href == NULL ? 0 : is_plain_link(self, given, &kind, &rel);
-    *is_noted = is_plain;
-    if (is_plain <= 0)
-        return is_plain < 0 ? FAILED : GOES_ON;
-    outcome noted = kind == Py_None ? GOES_ON : note_url(self, href->value, kind, rel);
-    Py_DECREF(rel);
+    const attribute *href = attribute_of(given, "href"), *tokens = attribute_of(given, "rel");
+    const attribute *title = attribute_of(given, "title");
+    PyObject *rel = NULL, *text = NULL, *kind = NULL;
+    outcome noted = GOES_ON;
+    *is_noted = 0;
+    if (href == NULL || tokens == NULL || attribute_of(given, "imagesrcset") || may_be_feed(attribute_of(given, "type")))
+        return GOES_ON;
+    rel = words_of(self, tokens->value, 1);
+    if (rel != NULL)
+        text = words_of(self, title != NULL ? title->value : (span){NULL, 0}, 0);
+    if (text != NULL)
+        kind = PyDict_GetItemWithError(self->kind_of_rel, rel);
+    if (kind != NULL) {
+        *is_noted = 1;
+        noted = kind == Py_None ? GOES_ON : note_url(self, href->value, kind, text, rel);
+    }
+    else if (PyErr_Occurred())
+        noted = FAILED;
+    Py_XDECREF(text);
+    Py_XDECREF(rel);
     return noted;
 }
 
@@ -215,7 +219,7 @@ end_anchor(scan *self)
     if (href != NULL)
         text = collapsed(self, &self->anchor_text);
     if (text != NULL)
-        rel = tokens_of(self, self->anchor_rel);
+        rel = words_of(self, self->anchor_rel, 1);
     if (rel != NULL)
         made = PyObject_CallFunctionObjArgs(self->link, href, self->anchored, text, rel, NULL);
     Py_XDECREF(href);

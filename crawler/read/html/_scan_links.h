@@ -48,7 +48,7 @@ attributes_of(scan *self, const tag *given, int *has_url)
 
 /* Adds a link, unless the URL is empty. */
 static outcome
-note_url(scan *self, span url, PyObject *kind, PyObject *rel)
+note_url(scan *self, span url, PyObject *kind, PyObject *text, PyObject *rel)
 {
     if (self->noted == MOST_LINKS)
         return GOES_ON;
@@ -59,7 +59,7 @@ note_url(scan *self, span url, PyObject *kind, PyObject *rel)
         Py_DECREF(href);
         return GOES_ON;
     }
-    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, kind, self->names->nothing, rel, NULL);
+    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, kind, text, rel, NULL);
     Py_DECREF(href);
     self->noted++;
     return append_new(self->found, made);
@@ -69,7 +69,7 @@ note_url(scan *self, span url, PyObject *kind, PyObject *rel)
 static outcome
 note_embedded(scan *self, span url)
 {
-    return note_url(self, url, self->embedded, self->names->nothing);
+    return note_url(self, url, self->embedded, self->names->nothing, self->names->nothing);
 }
 
 /* The URLs of a srcset without references, read as attributes.py does. */

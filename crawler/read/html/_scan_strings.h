@@ -152,21 +152,21 @@ collapsed(scan *self, const buffer *text)
     return cut;
 }
 
-/* Tokens in lower case, one blank between them. */
+/* The words of a short value with one blank between them; NULL without an exception if element_reader.py must read it. */
 static PyObject *
-tokens_of(scan *self, span value)
+words_of(scan *self, span value, int in_lower_case)
 {
-    char lower[128];
+    char words[MOST_ANCHOR_CHARACTERS];
     if (value.length == 0)
         return Py_NewRef(self->names->nothing);
-    if (value.length > (ptrdiff_t)sizeof(lower) || !is_ascii(value.at, value.length) ||
+    if (value.length > (ptrdiff_t)sizeof(words) || !is_ascii(value.at, value.length) ||
         memchr(value.at, '&', value.length) != NULL)
         return NULL;
-    ptrdiff_t length = collapse(value.at, value.length, lower, sizeof(lower));
-    for (ptrdiff_t i = 0; i < length; i++)
-        if (lower[i] >= 'A' && lower[i] <= 'Z')
-            lower[i] |= 0x20;
-    return PyUnicode_DecodeASCII(lower, length, "strict");
+    ptrdiff_t length = collapse(value.at, value.length, words, sizeof(words));
+    for (ptrdiff_t i = 0; in_lower_case && i < length; i++)
+        if (words[i] >= 'A' && words[i] <= 'Z')
+            words[i] |= 0x20;
+    return PyUnicode_DecodeASCII(words, length, "strict");
 }
 
 #endif

@@ -24,14 +24,17 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 20  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 21  # False if it was compiled from older code
 
 _KINDS: Final = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
 """Of the links that the scan makes."""
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
-    rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL
+    **{rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL},
+    "shortcut icon": LinkKind.EMBED,
+    **dict.fromkeys(("alternate", "author", "copyright", "help", "license", "search", "shortlink"), LinkKind.ALTERNATE),
 }
-"""A <link> with exactly one of these needs no further reading."""
+"""The kinds of links by the whole rel of a <link>. One with another rel, or whose type may be that of a feed, needs
+further reading."""
 
 
 def scan(document: Document, /) -> ElementReader[str] | None:
