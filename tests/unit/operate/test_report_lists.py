@@ -157,6 +157,8 @@ def test_each_page_that_links_to_a_redirect_is_listed(tmp_path: Path) -> None:
     short = make_lists([directory], ["redirects"], str, 1)
     assert "  and 4 more links; a larger --limit shows them" in [*list_lines(short)]
     ((_, _, html, _),) = sections(found)
+    assert "<td>&quot;Moved&quot;</td>" in html
+    assert "<td>embed</td>" in html
     assert html.count(f">{moved}<") == 2  # itself, and as the page from which the next hop was found
     assert "http://a.test/one" in html
 

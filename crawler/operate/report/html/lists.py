@@ -6,11 +6,19 @@ from typing import Final
 
 from crawler.operate.report.forms import HostRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
-from crawler.operate.report.lists.forms import DeadLink, FetchedRow, FoundPage, Lists, RedirectLink, RefusedRow
+from crawler.operate.report.lists.forms import (
+    BrokenAnchor,
+    DeadLink,
+    FetchedRow,
+    FoundPage,
+    Lists,
+    RedirectLink,
+    RefusedRow,
+)
 from crawler.operate.report.text import dead_answer, robots_text, unknown
 from crawler.status import size
 
-_REDIRECT_COLUMNS: Final = ("Status", "URL", "Leads to", "Answer there", "On the page", "Text of the link")
+_REDIRECT_COLUMNS: Final = ("Status", "URL", "Leads to", "Answer there", "On the page", "Link")
 Section = tuple[str, str, str, str]
 """The name of a list, its title, its table, and what to say if it is empty."""
 
@@ -18,14 +26,14 @@ Section = tuple[str, str, str, str]
 def sections(report: Lists) -> Iterator[Section]:
     dead = report.dead_links
     if dead is not None:
-        columns = ("Dead URL", "Answer", "On the page", "Text of the link")
+        columns = ("Dead URL", "Answer", "On the page", "Link")
         rows = table(columns, _dead_rows(dead.links)) if dead.links else ""
         yield "dead-links", "Dead links", rows, "No link is known to be dead."
     if report.broken_anchors is not None:
         links = report.broken_anchors.links
-        broken = ((url(each.page), url(each.url), each.anchor or "–") for each in links)
+        broken = ((url(each.page), url(each.url), _link(each)) for each in links)
         empty = "".join(unknown(report, "broken-anchors")) or "No link is known to be broken."
-        rows = table(("Page", "Leads to", "Text of the link"), broken) if links else ""
+        rows = table(("Page", "Leads to", "Link"), broken) if links else ""
         yield "broken-anchors", "Links to missing parts of pages", rows, empty
     if report.orphans is not None:
         empty = "".join(unknown(report, "orphans")) or "There are none."
@@ -101,7 +109,12 @@ def _redirect_rows(links: Iterable[RedirectLink]) -> Iterator[Sequence[str]]:
 
 
 def _page(link: DeadLink | RedirectLink) -> Sequence[str]:
-    return Cell("no page links to it") if link.page is None else url(link.page), link.anchor or "–"
+    return Cell("no page links to it") if link.page is None else url(link.page), _link(link)
+
+
+def _link(link: DeadLink | RedirectLink | BrokenAnchor) -> str:
+    """Its text in quotation marks, or its kind if it has none."""
+    return link.kind or "–" if link.anchor is None else f'"{link.anchor}"'
 
 
 def _refused(row: RefusedRow) -> Sequence[str]:

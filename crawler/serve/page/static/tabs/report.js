@@ -12,14 +12,14 @@ import { choice, filters, latest, patient, query, wanted } from "../wanted.js";
 const ROWS = 500;
 const MOST = 1000;
 const LISTS = {
-  "dead-links": ["Dead links", [["Dead URL", "wide"], ["Answer"], ["Page", "wide"], ["Text of the link", "wide"]],
-    (each) => [each.url, answer(each.status, each.reason), each.page ?? "–", each.anchor ?? "–"]],
-  "broken-anchors": ["Broken anchors", [["Page", "wide"], ["Leads to", "wide"], ["Text of the link", "wide"]],
-    (each) => [each.page, each.url, each.anchor ?? "–"]],
+  "dead-links": ["Dead links", [["Dead URL", "wide"], ["Answer"], ["Page", "wide"], ["Link", "wide"]],
+    (each) => [each.url, answer(each.status, each.reason), each.page ?? "–", link(each)]],
+  "broken-anchors": ["Broken anchors", [["Page", "wide"], ["Leads to", "wide"], ["Link", "wide"]],
+    (each) => [each.page, each.url, link(each)]],
   orphans: ["Orphan pages", ...foundPages()],
   unlisted: ["Pages that no sitemap names", ...foundPages()],
-  redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"], ["Page", "wide"], ["Text of the link", "wide"]],
-    (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason), each.page ?? "–", each.anchor ?? "–"]],
+  redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"], ["Page", "wide"], ["Link", "wide"]],
+    (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason), each.page ?? "–", link(each)]],
   duplicates: ["Duplicates", [["URL", "wide"], ["Same as", "wide"], ["By"], ["Bytes", "number"]],
     (each) => [each.url, each.of, each.by, size(each.bytes)]],
   refused: ["Refused links", [["Rule"], ["Links", "number"], ["Examples", "wide"]],
@@ -38,6 +38,7 @@ function fetched() {
 }
 
 const answer = (status, reason) => String(status ?? reason ?? "–");
+const link = (each) => (each.anchor ? `"${each.anchor}"` : each.kind ?? "–");
 
 export function report(name, search) {
   const make = patient(get);
