@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crawler.cli.operate.options import as_json, directory, show
+from crawler.cli.operate.options import as_json, directory, exchange_options, show
 from crawler.cli.options import settings_option
 from crawler.disk.going_on import prefix_option
 from crawler.disk.layout import ClusterPlace, read_layout
@@ -36,8 +36,10 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
         click.echo(f"{what}: {count:,}", err=True)
 
     layout = read_layout(directory)
+    reaching = ""
     if layout is not None and layout.cluster is not None:
         loaded = settings_of_machine(directory, settings)
+        reaching = exchange_options(loaded)
         divided = asyncio.run(divide_cluster(directory, parts, loaded, progress=tell))
     elif settings:
         raise click.UsageError(
@@ -48,12 +50,12 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
         divided = asyncio.run(divide(directory, parts, progress=tell))
     lines = [_sentence(divided)]
     if divided.is_changed and layout is not None and layout.cluster is not None:
-        lines.append(_how_to_register(directory, layout.cluster))
+        lines.append(_how_to_register(directory, layout.cluster, reaching))
     show(divided, lines, as_json=as_json)
 
 
-def _how_to_register(directory: Path, cluster: ClusterPlace) -> str:
-    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}"
+def _how_to_register(directory: Path, cluster: ClusterPlace, options: str) -> str:
+    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}{options}"
     return (
         "The crawl is on this machine now. To run it on many machines again:\n"
         f"    onceover cluster init --from {shlex.quote(str(directory))} --url {server}"

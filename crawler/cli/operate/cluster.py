@@ -3,13 +3,13 @@
 import asyncio
 import os
 import shlex
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from config import Loaded
-from crawler.cli.operate.options import as_json, show
+from crawler.cli.operate.options import as_json, exchange_options, show
 from crawler.cli.options import settings_option
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.going_on import prefix_option
@@ -79,46 +79,43 @@ def init(
     if directory is not None:
         if configuration is not None or parts is not None:
             raise click.UsageError("--from DIR takes the configuration and the parts of that crawl: name neither")
-        made = asyncio.run(_register(directory, settings, options, fresh=fresh))
+        loaded = _settings_of_stored(directory, settings, options)
+        made = asyncio.run(register_crawl(directory, loaded, fresh=fresh))
     else:
         if configuration is None or parts is None:
             raise click.UsageError("name a CONFIGURATION and --parts N, or the directory of a crawl by --from DIR")
         options["crawl.parts"] = ("--parts", parts)
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ)
         made = asyncio.run(make_cluster(loaded, fresh=fresh))
-    show(made, _made_text(made) if directory is None else _registered_text(made, directory), as_json=as_json)
+    server = f"{shlex.quote(made.url)}{prefix_option(made.prefix)}{exchange_options(loaded)}"
+    command = f"onceover crawl --cluster {server} --dir DIR"
+    text = _made_text(made, command) if directory is None else _registered_text(made, directory, command)
+    show(made, text, as_json=as_json)
 
 
-def _register(
-    directory: Path, settings: tuple[str, ...], options: dict[str, tuple[str, object]], *, fresh: bool
-) -> Coroutine[None, None, ClusterMade]:
+def _settings_of_stored(directory: Path, settings: tuple[str, ...], options: dict[str, tuple[str, object]]) -> Loaded:
     layout = read_layout(directory)
     if layout is not None:
         options["crawl.parts"] = ("--from", len(layout.parts))
     stored = CrawlDirectory(directory).configuration
     if not stored.exists():
         raise click.UsageError(f"--from: there is no crawl in {directory}: expected {stored}")
-    loaded = load(stored, overrides=settings, options=options, environ=os.environ)
-    return register_crawl(directory, loaded, fresh=fresh)
+    return load(stored, overrides=settings, options=options, environ=os.environ)
 
 
-def _made_text(made: ClusterMade) -> str:
+def _made_text(made: ClusterMade, command: str) -> str:
     return (
         f"A crawl in {number_of(made.parts, 'part')}, which begins when machines run it. On each of them:\n"
-        f"    {_command(made)}"
+        f"    {command}"
     )
 
 
-def _registered_text(made: ClusterMade, directory: Path) -> str:
+def _registered_text(made: ClusterMade, directory: Path, command: str) -> str:
     return (
         f"{number_of(made.parts, 'part')}, which all are in {directory} so far. Move the directories of some of them "
         "to other machines, each into a folder DIR. Then, on each machine, here too:\n"
-        f"    {_command(made)}"
+        f"    {command}"
     )
-
-
-def _command(made: ClusterMade) -> str:
-    return f"onceover crawl --cluster {shlex.quote(made.url)}{prefix_option(made.prefix)} --dir DIR"
 
 
 @cluster.command()

@@ -123,6 +123,21 @@ def test_who_stops_a_crawl_at_a_replica_is_told_what_to_do(tmp_path: Path) -> No
         assert "script" not in refused.err
 
 
+def test_who_makes_a_crawl_is_told_how_machines_reach_its_server(tmp_path: Path) -> None:
+    site, password = tmp_path / "site.toml", tmp_path / "the password"
+    site.write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    password.write_text("secret")
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        client.config_set("requirepass", "secret")
+        settings = ["--url", server.url, "--set", f"exchange.password_file={password}"]
+        told = command_here("cluster", "init", str(site), "--parts", "2", *settings)
+        client.execute_command("AUTH", "secret")
+        client.config_set("requirepass", "")
+    command = f"onceover crawl --cluster {server.url} --set exchange.password_file='{password}' --dir DIR"
+    assert_told(told, COMPLETE)
+    assert command in told.out
+
+
 def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path: Path) -> None:
     directory = made(tmp_path)
     go_on = f"onceover crawl --cluster redis://127.0.0.1/0 --set exchange.prefix=test --dir {directory}"
