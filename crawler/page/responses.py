@@ -56,7 +56,7 @@ class Rendering(StrEnum):
     CRASHED = "crashed"
     """its browser crashed, or could not show it"""
     LEFT = "left"
-    """its scripts went to another page, or kept the browser from reading it to its end"""
+    """its scripts went to another page, or the browser did not read it to its end"""
     CLOSED = "closed"
     """its scripts closed it"""
 

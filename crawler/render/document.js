@@ -1,4 +1,5 @@
-// Keeps the document as text, and answers how long it is and which links stand in shadow trees, which are not in it.
+// Keeps the document as text, and answers how long it is, whether it is broken XHTML, and which links stand in shadow
+// trees, which are not in it.
 // Runs in an isolated world. Getters are called from their prototypes: a form or image named "documentElement" or
 // "head" would otherwise stand in their place. Takes: the URL of the page, the most characters of the text, the most links.
 (address, mostCharacters, mostLinks) => {
@@ -68,5 +69,8 @@
     if (get(Document.prototype, "compatMode", document) === "CSS1Compat") text = "<!DOCTYPE html>" + text;
   }
   globalThis.kept = cut(text, mostCharacters);
-  return { characters: globalThis.kept.length, cut: text.length > mostCharacters, links };
+  // Chromium shows XHTML up to its first error, with a message, and other XML as a tree of its own.
+  const isHtml = get(Document.prototype, "contentType", document) === "text/html";
+  const broken = !isHtml && all(document, "parsererror, #webkit-xml-viewer-source-xml").length > 0;
+  return { characters: globalThis.kept.length, cut: text.length > mostCharacters, broken, links };
 }

@@ -32,6 +32,8 @@ class Document(msgspec.Struct, frozen=True):
     text: bytes
     """In UTF-8."""
     is_cut: bool
+    is_broken: bool
+    """Whether it is XHTML that the browser could not read to its end."""
     links: list[ShadowLink]
     """Those that are not in the text."""
 
@@ -39,6 +41,7 @@ class Document(msgspec.Struct, frozen=True):
 class _Summary(msgspec.Struct, frozen=True):
     characters: int
     cut: bool
+    broken: bool
     links: list[ShadowLink]
 
 
@@ -49,5 +52,5 @@ async def read_document(call: Call, url: str, *, max_bytes: int, max_links: int)
     pieces = [await call(_PIECE, start, _PIECE_CHARACTERS) for start in starts]
     text = "".join(pieces).encode("utf-8", "replace")
     if len(text) > max_bytes:
-        return Document(text[:max_bytes].decode("utf-8", "ignore").encode(), True, summary.links)
-    return Document(text, summary.cut, summary.links)
+        return Document(text[:max_bytes].decode("utf-8", "ignore").encode(), True, summary.broken, summary.links)
+    return Document(text, summary.cut, summary.broken, summary.links)

@@ -128,8 +128,8 @@ class Visit:
         )
         for link in document.links:
             self._add_link(link.href, LinkKind(link.kind), text=link.text, rel=link.rel)
-        if not self._is_parsed:
-            # A script wanted to navigate, or called `window.stop`. Then the browser reads no further.
+        if not self._is_parsed or document.is_broken:
+            # The browser also reads no further when a script wants to navigate, or calls `window.stop`.
             return Rendering.LEFT, None
         shortage = Rendering.LENGTH if document.is_cut else self._interceptor.shortage
         return shortage or Rendering.WHOLE, document.text

@@ -13,6 +13,7 @@ from tests.unit.render.rendering import Rendering, html, needs_chromium, renderi
 
 pytestmark = needs_chromium
 
+XHTML = b"Content-Type: application/xhtml+xml"
 SCRIPTS: dict[str, Script] = {
     "/legacy": [page("<body>\u00fc<noscript>1 &lt; 2<a href=/?\u00fc></a></noscript>"
                      "<a href=' /?q=gr\u00fcn x#\u00fc'></a><a href='/\u00fc?a=\u00fc&b=&#1046;'></a>"
@@ -33,6 +34,10 @@ SCRIPTS: dict[str, Script] = {
                          "</script>"),
     "/latin": [page("<title>gr\u00fcn</title>".encode("latin-1"), b"Content-Type: text/html; charset=iso-8859-1")],
     "/inner?%FC": html("in the frame"),
+    "/xhtml": [page(b"<html xmlns='http://www.w3.org/1999/xhtml'><body><script>document.body.append('ran')</script>"
+                    b"</body></html>", XHTML)],
+    "/broken": [page(b"<html xmlns='http://www.w3.org/1999/xhtml'><p></b><a href='/behind'/></html>", XHTML)],
+    "/other-xml": [page(b"<all><a href='/other'/></all>", XHTML)],
 }  # fmt: skip
 
 
@@ -61,6 +66,16 @@ async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None
         Link("http://www.site.test/in-shadow", LinkKind.LINK, text="see it", rel="nofollow"),
         Link("http://www.site.test/deeper", LinkKind.LINK),
     ]
+
+
+async def test_xhtml_that_the_browser_does_not_read_to_its_end_stays_as_received(web: Rendering) -> None:
+    for path in ("/broken", "/other-xml"):
+        got = await web.page(path)
+        assert got.rendering == "left", path
+        assert got.body is got.raw_body
+    read = await web.page("/xhtml")
+    assert read.rendering == "whole"
+    assert b"</script>ran" in read.body
 
 
 async def test_pairs_of_surrogates_are_whole_and_halves_do_not_end_the_browser(web: Rendering) -> None:
