@@ -2,12 +2,14 @@
 
 from enum import StrEnum
 
-from crawler.page import Failure, Fetched, NotModified, PageRecord, Redirect
+from crawler.page import Failure, Fetched, NotModified, PageRecord, Redirect, Rendering
 from frontier import Lease
 
 GONE = frozenset({404, 410})
 _MORE_NEXT_TIME = frozenset({"time", "disconnect", "partial"})
 """Why a page was truncated that may come whole the next time."""
+_RENDERED_NEXT_TIME = frozenset({Rendering.HUNG, Rendering.MEMORY, Rendering.CRASHED})
+"""How the rendering of a page failed that may succeed the next time."""
 
 
 class Change(StrEnum):
@@ -40,6 +42,6 @@ def change_since(lease: Lease, fetched: Fetched, sha1: bytes | None) -> Change |
 
 def has_copy(record: PageRecord) -> bool:
     """Whether the next visit may ask if the copy of this one is still current. A 304 would leave the crawl with what it
-    has: nothing, links that it did not follow, or a page that broke off."""
+    has: nothing, links that it did not follow, a page that broke off, or one that could not be rendered."""
     is_kept = record.not_archived is None and record.not_followed is None
-    return is_kept and record.truncated not in _MORE_NEXT_TIME
+    return is_kept and record.truncated not in _MORE_NEXT_TIME and record.rendering not in _RENDERED_NEXT_TIME

@@ -1,9 +1,10 @@
 """What a record says has become of a page since the last visit."""
 
+import msgspec
 import pytest
 
-from crawler.page import Fetched, NotModified, Page, Redirect
-from crawler.record import Change, fetched_record
+from crawler.page import Fetched, NotModified, Page, Redirect, Rendering
+from crawler.record import Change, fetched_record, has_copy
 from frontier import CrawlUrl, LastVisit, Lease
 
 URL = "http://a.test/"
@@ -45,3 +46,23 @@ def test_a_first_visit_has_no_change() -> None:
     lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a"), number=9)
     record = fetched_record(lease, page(), sha1=b"1")
     assert (record.visit, record.change) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("rendering", "expected"),
+    [
+        (None, True),
+        (Rendering.WHOLE, True),
+        (Rendering.TIME, True),
+        (Rendering.LEFT, True),
+        (Rendering.HUNG, False),
+        (Rendering.MEMORY, False),
+        (Rendering.CRASHED, False),
+    ],
+)
+def test_a_page_that_could_not_be_rendered_is_asked_for_as_a_whole_the_next_time(
+    rendering: Rendering | None, expected: bool
+) -> None:
+    lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a"), number=9)
+    fetched = msgspec.structs.replace(page(), rendering=rendering)
+    assert has_copy(fetched_record(lease, fetched, sha1=b"1")) == expected
