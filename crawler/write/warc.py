@@ -135,7 +135,7 @@ class WarcSink:
 
     async def _write(self, fetched: Fetched, compose: Callable[[], Group]) -> None:
         while True:
-            basis = self._info.identifier, self._refers_from
+            basis = self._info.urns, self._refers_from
             if _size(fetched) < _THREAD_BYTES:
                 group = compose()
             else:
@@ -143,7 +143,7 @@ class WarcSink:
                     group = await asyncio.to_thread(compose)
             await self._make_room(sum(map(len, group.chunks)))
             # Otherwise another file has begun, the settings have changed, or the record may refer to what it must not.
-            if basis == (self._info.identifier, self._refers_from):
+            if basis == (self._info.urns, self._refers_from):
                 break
         file, serial = self._append(group), self._file_serial
         await file.settle()
@@ -177,12 +177,11 @@ class WarcSink:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
 
     def _compose(self, page: Fetched, record: PageRecord) -> Group:
-        options, info = self._options, self._info.identifier
-        return page_group(page, record, level=options.level, find=self._find, with_text=options.text, warcinfo_id=info)
+        options, urns = self._options, self._info.urns
+        return page_group(page, record, level=options.level, find=self._find, with_text=options.text, urns=urns)
 
     def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
-        level, info = self._options.level, self._info.identifier
-        return exchange_group(fetched, purpose, level=level, find=self._find, warcinfo_id=info)
+        return exchange_group(fetched, purpose, level=self._options.level, find=self._find, urns=self._info.urns)
 
     def _find(self, digest: str, size_bytes: int) -> Original | None:
         """A response with the same body, in an earlier crawl or in this one."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from crawler.write.warc_members import new_urns
+from crawler.write.warc_members import Urns
 from crawler.write.warc_records import warcinfo
 
 SETTINGS: Final = "settings"
@@ -17,7 +17,8 @@ _ABOUT_FORMAT: Final = (
 
 class WarcInfo:
     """Each file begins with one, and another follows when the settings have changed. Records refer to it by its
-    identifier, so that is known before it is written: it goes into the file with the next record."""
+    identifier, so that is known before it is written: it goes into the file with the next record. Their own identifiers
+    come from the same `urns`."""
 
     def __init__(self, facts: Mapping[str, str], *, level: int, clock: Callable[[], float] = time.time) -> None:
         self._facts = dict(facts)
@@ -26,8 +27,7 @@ class WarcInfo:
         self.begin()
 
     def begin(self) -> None:
-        [self._urn] = new_urns(1)
-        self.identifier = f"<urn:{self._urn}>"
+        self.urns = Urns()
         self._written_at: int | None = None
 
     def tell(self, facts: Mapping[str, str], /) -> None:
@@ -40,7 +40,7 @@ class WarcInfo:
         """The record, to be written at the end of a file of that size; nothing if the file has it."""
         if self._written_at is not None and self._written_at < size:
             return b""
-        return warcinfo(file_name, list(self._lines()), now=self._clock(), level=self._level, urn=self._urn)
+        return warcinfo(file_name, list(self._lines()), now=self._clock(), level=self._level, urn=self.urns.of_info)
 
     def note_written(self, at: int, /) -> None:
         """The file has it at that byte. If the disk is full, it may lose it again."""

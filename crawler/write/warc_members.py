@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
+from itertools import count
 from string import hexdigits
 from typing import Final
 
@@ -19,7 +20,6 @@ from crawler.page import body_digest
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 20
 _LINE_BREAKS: Final = re.compile(r"[\r\n]+[ \t]*")
-_VARIANT: Final = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
 
 
 def joined(lines: Sequence[str]) -> str:
@@ -49,13 +49,23 @@ def member(kind: str, lines: str, *block: bytes, level: int, urn: str) -> list[b
     return [compress(b"".join(parts), level, wbits=_GZIP)]
 
 
-def new_urns(count: int) -> list[str]:
-    """At most 16 UUIDs that are random but for their last digit, in which they differ: `uuid:…` (RFC 9562, version 4).
-    Those of the records of a page share a draw, because 118 random bits are enough, and what repeats takes less space.
-    """
-    drawn = os.urandom(16).hex()
-    most = f"uuid:{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-{_VARIANT[drawn[16]]}{drawn[17:20]}-{drawn[20:31]}"
-    return [most + digit for digit in hexdigits[:count]]
+class Urns:
+    """Makes UUIDs: `uuid:…` (RFC 9562, version 8). They begin with the same 76 random bits, then they are numbered.
+
+    What repeats takes less space: archives of short pages are 1 % smaller than with random UUIDs. Several threads may
+    use one of these."""
+
+    def __init__(self) -> None:
+        drawn = os.urandom(10).hex()
+        self._beginning = f"uuid:{drawn[:8]}-{drawn[8:12]}-8{drawn[12:15]}-8{drawn[15:18]}-{drawn[18]}"
+        self._numbers = count()
+        [self.of_info] = self.draw(1)
+        """That of the warcinfo record to which the others refer."""
+
+    def draw(self, wanted: int) -> list[str]:
+        """At most 16, which differ in their last digit."""
+        most = f"{self._beginning}{next(self._numbers):010x}"
+        return [most + digit for digit in hexdigits[:wanted]]
 
 
 def _compress_in_pieces(parts: Sequence[bytes], level: int) -> list[bytes]:

@@ -24,7 +24,7 @@ from crawler.page import (
 from crawler.write.cdxj.lines import REVISIT, CaptureFacts
 from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
-from crawler.write.warc_members import encoded, joined, member, new_urns
+from crawler.write.warc_members import Urns, encoded, joined, member
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -97,34 +97,32 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page_group(
-    fetched: Answer | Failure, record: PageRecord, *, level: int, find: FindOriginal, with_text: bool, warcinfo_id: str
+    fetched: Answer | Failure, record: PageRecord, *, level: int, find: FindOriginal, with_text: bool, urns: Urns
 ) -> Group:
     """The records of a page: response or revisit, then request, metadata, and as conversions the document of a rendered
     page and, `with_text`, its main text, and as resources its screenshots. Of a failure without an answer: the metadata
     alone."""
     subject = _Subject(
-        marks=(f"{NUMBER_FIELD}: {record.number}", f"WARC-Warcinfo-ID: {warcinfo_id}"),
+        marks=(f"{NUMBER_FIELD}: {record.number}", f"WARC-Warcinfo-ID: <urn:{urns.of_info}>"),
         facts=encoded(joined(facts_of_page(fetched, record))),
         date=None if isinstance(fetched, Failure) else record.fetched_at,
         content_type=record.content_type,
         digest=record.digest,
         text=record.main_text if with_text else None,
     )
-    return _group(fetched, subject, level=level, find=find)
+    return _group(fetched, subject, level=level, find=find, urns=urns)
 
 
-def exchange_group(
-    fetched: Answer | Failure, purpose: str, *, level: int, find: FindOriginal, warcinfo_id: str
-) -> Group:
+def exchange_group(fetched: Answer | Failure, purpose: str, *, level: int, find: FindOriginal, urns: Urns) -> Group:
     """The records of what was asked for another purpose than a page."""
     facts = joined([f"purpose: {purpose}", *facts_of_fetch(fetched)])
-    marks = (f"{PURPOSE_FIELD}: {purpose}", f"WARC-Warcinfo-ID: {warcinfo_id}")
+    marks = (f"{PURPOSE_FIELD}: {purpose}", f"WARC-Warcinfo-ID: <urn:{urns.of_info}>")
     subject = _Subject(marks=marks, facts=encoded(facts))
-    return _group(fetched, subject, level=level, find=find)
+    return _group(fetched, subject, level=level, find=find, urns=urns)
 
 
-def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: FindOriginal) -> Group:
-    main_urn, request_urn, metadata_urn = new_urns(3)
+def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: FindOriginal, urns: Urns) -> Group:
+    main_urn, request_urn, metadata_urn = urns.draw(3)
     if isinstance(fetched, Failure):
         if fetched.response is None:
             date = rfc3339(fetched.fetched_at)
@@ -160,16 +158,16 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
         chunks += member("request", linked + _REQUEST_TYPE, request_head(fetched), level=level, urn=request_urn)
     chunks += member("metadata", linked + _FIELDS_TYPE, subject.facts, level=level, urn=metadata_urn)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
-        chunks += _conversion(fetched, main_id, common, level=level)
+        chunks += _conversion(fetched, main_id, common, level=level, urns=urns)
     if subject.text is not None:
         lines = common + joined([f"WARC-Refers-To: {main_id}", f"Content-Type: {TEXT}"])
-        [urn] = new_urns(1)
+        [urn] = urns.draw(1)
         chunks += member("conversion", lines, encoded(subject.text), level=level, urn=urn)
     for each in fetched.screenshots if isinstance(fetched, Page) else ():
         if each.image:
             shot = CaptureFacts(f"urn:{each.kind}:{fetched.url}", date, each.media_type, None, body_digest(each.image))
             linked = _common(fetched, date, subject, url=shot.url) + f"WARC-Concurrent-To: {main_id}\r\n"
-            screenshot = _screenshot(each, shot, linked, level=level)
+            screenshot = _screenshot(each, shot, linked, level=level, urns=urns)
             captures.append(IndexedRecord(shot, _length(chunks), _length(screenshot)))
             chunks += screenshot
     return Group(tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), tuple(captures))
@@ -198,7 +196,7 @@ def warcinfo(file_name: str, facts: Sequence[str], *, now: float, level: int, ur
     """The record at the head of a file, or before records that were made by other settings: `facts` are its lines."""
     fields = (f"WARC-Date: {rfc3339(now)}", f"WARC-Filename: {file_name}", f"{PURPOSE_FIELD}: settings")
     lines, block = joined(fields) + _FIELDS_TYPE, encoded(joined(facts))
-    return b"".join(member("warcinfo", lines, block, level=level, urn=urn or new_urns(1)[0]))
+    return b"".join(member("warcinfo", lines, block, level=level, urn=urn or Urns().of_info))
 
 
 def _response(fetched: WithBody, subject: _Subject, urn: str, common: str, digest: str, *, level: int) -> list[bytes]:
@@ -238,17 +236,17 @@ def _server_not_modified(fetched: NotModified, urn: str, common: str, *, level: 
     return member("revisit", common + joined(fields), block, level=level, urn=urn)
 
 
-def _conversion(page: Page, main_id: str, common: str, *, level: int) -> list[bytes]:
+def _conversion(page: Page, main_id: str, common: str, *, level: int, urns: Urns) -> list[bytes]:
     fields = [f"WARC-Refers-To: {main_id}", "Content-Type: text/html; charset=utf-8"]
     if page.rendering is Rendering.LENGTH:
         fields.append("WARC-Truncated: length")
-    [urn] = new_urns(1)
+    [urn] = urns.draw(1)
     return member("conversion", common + joined(fields), page.body, level=level, urn=urn)
 
 
-def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: str, *, level: int) -> list[bytes]:
+def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: str, *, level: int, urns: Urns) -> list[bytes]:
     fields = [f"Content-Type: {screenshot.media_type}", f"WARC-Payload-Digest: {capture.digest or ''}"]
-    [urn] = new_urns(1)
+    [urn] = urns.draw(1)
     return member("resource", common + joined(fields), screenshot.image, level=level, urn=urn)
 
 

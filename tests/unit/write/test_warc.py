@@ -31,7 +31,7 @@ from crawler.write import warc
 from crawler.write.cdxj.making import archives
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_http import request_target
-from crawler.write.warc_members import new_urns
+from crawler.write.warc_members import Urns
 from crawler.write.warc_reader import Capture, captures
 from crawler.write.warc_records import Group, page_group
 from tests.full_disk import no_space
@@ -134,7 +134,7 @@ async def test_a_page_makes_a_response_a_request_and_a_metadata_record_that_know
     identifiers = [entry.fields["WARC-Record-ID"] for entry in (info, response, request, metadata)]
     assert len(set(identifiers)) == 4
     for text in identifiers:
-        assert uuid.UUID(text.removeprefix("<urn:uuid:").removesuffix(">")).version == 4
+        assert uuid.UUID(text.removeprefix("<urn:uuid:").removesuffix(">")).version == 8
 
 
 async def test_every_file_begins_with_who_wrote_it_and_how(tmp_path: Path) -> None:
@@ -640,9 +640,7 @@ def test_a_large_body_is_never_copied_whole() -> None:
     record = record_of(large, 1)
     tracemalloc.start()
     try:
-        group = page_group(
-            large, record, level=3, find=lambda _digest, _size: None, with_text=False, warcinfo_id="<urn:uuid:1>"
-        )
+        group = page_group(large, record, level=3, find=lambda _digest, _size: None, with_text=False, urns=Urns())
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -673,9 +671,11 @@ async def test_no_more_than_two_large_pages_are_packed_at_once(tmp_path: Path, m
     assert len(of_kind("response", archived(tmp_path))) == 5
 
 
-def test_identifiers_that_are_drawn_together_and_apart_are_different_random_uuids() -> None:
-    urns = [urn for _ in range(100) for urn in new_urns(16)]
-    assert len(set(urns)) == 1600
-    for urn in urns:
+def test_identifiers_are_different_uuids_that_begin_alike_if_they_have_one_origin() -> None:
+    urns = Urns()
+    drawn = [urns.of_info, *(urn for _ in range(100) for urn in urns.draw(16)), *Urns().draw(16)]
+    assert len(set(drawn)) == len(drawn)
+    assert len({urn[:30] for urn in drawn}) == 2
+    for urn in drawn:
         found = uuid.UUID(urn.removeprefix("uuid:"))
-        assert (found.version, found.variant, urn) == (4, uuid.RFC_4122, f"uuid:{found}")
+        assert (found.version, found.variant, urn) == (8, uuid.RFC_4122, f"uuid:{found}")

@@ -88,11 +88,11 @@ def test_what_a_full_disk_has_taken_back_is_written_again_under_its_name() -> No
     info.note_written(700)
     assert info.record("a", 900) == b""
     assert info.record("a", 700) == first
-    before = info.identifier
+    before = info.urns
     info.tell(ABOUT)
-    assert info.identifier == before
+    assert info.urns == before
     info.begin()
-    assert info.identifier != before
+    assert info.urns != before
     assert info.record("b", 0)
 
 
