@@ -41,6 +41,16 @@ meet_declaration(scan *self)
     return GOES_ON;
 }
 
+/* Whether a tag needs no further look: it belongs to an element without rules or links of its own, which is tracked only
+ * within an anchor. Of a manual, that is every third tag. */
+static inline int
+is_untracked(const scan *self, const tag *given)
+{
+    return !(given->kind->properties & ~(FORMATTING | BREAKS_OUT)) && given->kind->element == OTHER &&
+           self->anchor < 0 && self->place == IN_BODY && !in_table_itself(self) &&
+           !(self->templates | self->foreign_depth | self->in_select | self->has_styles | given->has_background);
+}
+
 static outcome
 meet_tag(scan *self, int is_end)
 {
@@ -54,6 +64,8 @@ meet_tag(scan *self, int is_end)
         return GOES_ON;
     }
     self->has_begun = 1;
+    if (is_untracked(self, given))
+        return GOES_ON;
     return is_end ? end_tag(self, given) : start_tag(self, given);
 }
 
