@@ -29,7 +29,8 @@ class LeafGrowth:
 
     def advance(self, leaves: Leaves, fingerprints: FingerprintList, *, count: int) -> None:
         """Rebuild leaves that are full, within the kernel's budget for a call. `count` is the number of URLs."""
-        # Checking all leaves takes as long as adding a few URLs, so we check when they have filled by a 4096th.
+        # Checking all leaves takes as long as adding some URLs, so we check when they have filled by a 4096th, or have
+        # a 16th of a URL more.
         if self._rebuild is None and count < self._next_check_at:
             return
         budget = self._kernel.fill_budget
@@ -37,7 +38,7 @@ class LeafGrowth:
             if self._rebuild is None:
                 sizes = self._plan.next_sizes(leaves, mean_list=count // len(leaves.bits) + 1, budget=budget)
                 if not sizes:
-                    self._next_check_at = count + (count >> 12) + 1
+                    self._next_check_at = count + max(count >> 12, len(leaves.bits) >> 4) + 1
                     return
                 self._rebuild = LeafRebuild(leaves, fingerprints, sizes_by_leaf=sizes, hashes=self._hashes)
             budget = self._rebuild.advance(self._kernel, budget)

@@ -61,8 +61,10 @@ class TreeLosses:
         self._rate = leaves.rate(self._hashes)
 
     def _rate_now(self, leaves: Leaves) -> float:
-        """The rate, up to a 1024th of the URLs old: it changes slowly, and computing it over all leaves takes long."""
-        if self._losses.count - self._count_at_rate >= self._losses.count >> 10:
+        """The rate, up to a 1024th of the URLs old, or a 16th of a URL for each leaf: it changes slowly, and computing
+        it over all leaves takes long."""
+        count = self._losses.count
+        if count - self._count_at_rate >= max(count >> 10, len(leaves.bits) >> 4):
             self._rate = leaves.rate(self._hashes)
-            self._count_at_rate = self._losses.count
+            self._count_at_rate = count
         return self._rate

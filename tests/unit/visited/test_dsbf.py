@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
 from visited.splitting.fingerprint_list import FingerprintList
 from visited.splitting.leaf_images import LeafImages
-from visited.splitting.leaf_plan import fixed_plan
+from visited.splitting.leaf_plan import MIN_LEAF_BITS, LeafPlan, fixed_plan
 from visited.splitting.leaves import Leaves
 from visited.splitting.runs import read_range, read_runs
 from visited.splitting.splitting_set import SplittingSet
@@ -493,3 +494,27 @@ def test_hashes_that_share_their_first_bits_neither_fill_the_memory_nor_stop_the
     assert plan.next_sizes(leaves, mean_list=1, budget=1) == {1: [8192, 8192]}
     leaves.urls[1] = 0
     assert plan.next_sizes(leaves, mean_list=1, budget=1) == {}
+
+
+async def test_the_many_leaves_of_a_large_estimate_are_looked_at_seldom_while_they_are_nearly_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[str] = []
+
+    def count(kind: type, name: str) -> None:
+        call = getattr(kind, name)
+
+        def counted(*given: Any, **named: Any) -> Any:
+            looks.append(name)
+            return call(*given, **named)
+
+        monkeypatch.setattr(kind, name, counted)
+
+    count(Leaves, "rate")
+    count(LeafPlan, "next_sizes")
+    visited = SplittingSet(capacity=1_000_000, error_rate=0.01, leaf_bits=MIN_LEAF_BITS)
+    leaves = int(visited.describe().details["leaves"])
+    assert leaves > 1000
+    looks.clear()
+    await visited.add_many([f"http://a.test/{number}" for number in range(1000)])
+    assert max(looks.count("rate"), looks.count("next_sizes")) <= 1000 / (leaves / 16) + 2
