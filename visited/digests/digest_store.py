@@ -3,9 +3,10 @@
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import msgspec
 import plyvel
 
 from visited.digests import undo_log
@@ -15,6 +16,20 @@ from visited.full_disk import message_of, raise_disk_full
 from visited.protocol import SnapshotRefused
 
 _CACHE_BYTES = 16 << 20
+_TABLES_OF_A_WRITE = 64
+"""Tables that one write changes little."""
+
+
+class _Files(msgspec.Struct, frozen=True):
+    """The files of a store."""
+
+    sequence: int
+    """Number of the last write before they were counted."""
+    size_bytes: int
+    tables: int
+
+
+_NO_FILES = _Files(0, 0, 0)
 
 
 class DigestStore:
@@ -31,6 +46,7 @@ class DigestStore:
         self._memory = LevelDBMemory(directory)
         self._db: plyvel.DB | None = None
         self._meta = Meta("", 0)
+        self._files = _NO_FILES
         self._has_failed = False
         """Whether a write has failed: the log may end in a torn record, and LevelDB would not read what follows it."""
 
@@ -85,11 +101,21 @@ class DigestStore:
 
     @property
     def disk_bytes(self) -> int:
-        return sum(map(_size_of, self._directory.iterdir())) if self._db is not None else 0
+        return self._count_files().size_bytes
 
     def memory_bytes(self, count: int) -> int:
         """The process memory now in use, with `count` digests in the store."""
-        return self._memory.used_bytes(self._db, count)
+        return self._memory.used_bytes(self._db, count, tables=self._count_files().tables)
+
+    def _count_files(self) -> _Files:
+        """The files of the store. To look at tens of thousands takes long, so these may be what they were before the
+        last writes, which have changed little."""
+        if self._db is None:
+            return _NO_FILES
+        before = self._files
+        if self.sequence - before.sequence >= before.tables // _TABLES_OF_A_WRITE:
+            self._files = _files_of(self._directory, self.sequence)
+        return self._files
 
     def open(self) -> None:
         """Create the store, unless it is open. Raises `DiskFull`."""
@@ -102,6 +128,7 @@ class DigestStore:
             self._db.close()
         self._db = None
         self._meta = Meta("", 0)
+        self._files = _NO_FILES
         self._has_failed = False
         self._memory.reset()
 
@@ -179,12 +206,13 @@ def _close_on_error(db: plyvel.DB) -> Iterator[None]:
         raise
 
 
-def _size_of(path: Path) -> int:
-    # LevelDB may delete a file while the directory is read.
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+def _files_of(directory: Path, sequence: int) -> _Files:
+    size_bytes = tables = 0
+    for path in directory.iterdir():
+        with suppress(FileNotFoundError):  # LevelDB may delete a file while the directory is read
+            size_bytes += path.stat().st_size
+        tables += path.suffix == ".ldb"
+    return _Files(sequence, size_bytes, tables)
 
 
 def _open(directory: Path) -> plyvel.DB:

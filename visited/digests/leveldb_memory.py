@@ -43,12 +43,11 @@ class LevelDBMemory:
             self._peak_bytes = used
         self._peak_bytes = max(self._peak_bytes, used)
 
-    def used_bytes(self, db: plyvel.DB | None, count: int) -> int:
-        """The memory now in use, with `count` digests in the store."""
+    def used_bytes(self, db: plyvel.DB | None, count: int, *, tables: int) -> int:
+        """The memory now in use, with `count` digests in the store, in so many tables."""
         self.update(db)
         if db is None:
             return self._peak_bytes
-        tables = sum(path.suffix == ".ldb" for path in self._directory.iterdir())
         # LevelDB keeps filter and index of a table in memory if it can't map the table.
         unmapped = max(0, min(tables, _MAX_OPEN_TABLES) - count_mapped_files(self._directory)) if tables else 0
         table_bytes = count * _TABLE_BYTES_PER_URL * unmapped // max(tables, 1)

@@ -1,5 +1,6 @@
 """The exact set on disk is, after a crash, what its last snapshot says."""
 
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -104,3 +105,30 @@ async def test_without_a_load_it_begins_anew(tmp_path: Path) -> None:
     again = LevelDBSet(tmp_path / "set", spill=10)
     assert await again.add_many(urls_of(0, 50)) == [True] * 50
     await again.aclose()
+
+
+async def test_tens_of_thousands_of_files_are_not_counted_at_each_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visited = LevelDBSet(tmp_path / "set", spill=20)
+    await visited.add_many(urls_of(0, 20))
+    alone = visited.describe().disk_bytes
+    for number in range(128):
+        (tmp_path / "set" / f"9{number:05}.ldb").write_bytes(b"table")
+    assert visited.describe().disk_bytes == alone + 128 * len(b"table")
+    counted: list[Path] = []
+    list_files = Path.iterdir
+
+    def listed(path: Path) -> Iterator[Path]:
+        counted.append(path)
+        return list_files(path)
+
+    monkeypatch.setattr(Path, "iterdir", listed)
+    visited.describe()
+    await visited.add_many(urls_of(20, 40))
+    assert (visited.describe().disk_bytes, counted) == (alone + 128 * len(b"table"), [])
+    await visited.add_many(urls_of(40, 60))
+    assert visited.describe().disk_bytes > alone + 128 * len(b"table")
+    assert counted == [tmp_path / "set"]
+    await visited.aclose()
+    assert visited.describe().disk_bytes == 0
