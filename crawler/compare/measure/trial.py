@@ -43,6 +43,8 @@ class Competitor(msgspec.Struct, frozen=True, kw_only=True):
     """The package of a plug-in, with its version. What was measured with another version is measured again."""
     has_estimates: bool = True
     """Whether it knows its rate, its losses and its memory."""
+    is_exact: bool = False
+    """Whether it loses no URL, or only by equal fingerprints."""
     works: tuple[str, ...] = ()
     """Names of the works on which it is measured; empty means all."""
 

@@ -147,7 +147,7 @@ def _least(rows: Sequence[Row]) -> Row:
 
 def _certainty(best: Row, fitting: Sequence[Row], requirements: Requirements) -> str:
     assert best.loss_below is not None
-    if best.lost == 0 and best.estimated_rate == 0.0:
+    if best.lost == 0 and best.is_exact:
         sure = "Sure: it is exact."
     elif best.loss_below <= requirements.max_loss:
         sure = (

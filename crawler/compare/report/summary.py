@@ -25,6 +25,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     backend: str
     has_estimates: bool = True
     """Whether the set knows its rate, its losses and its memory."""
+    is_exact: bool = False
+    """Whether it loses no URL, or only by equal fingerprints."""
     failed: str | None = None
     """Why a trial failed."""
     links_per_s: Spread | None = None
@@ -134,6 +136,7 @@ def _row(work: Work, competitor: Competitor, trials: Sequence[Done]) -> Row:
         competitor=competitor.name,
         backend=competitor.backend,
         has_estimates=competitor.has_estimates,
+        is_exact=competitor.is_exact,
         distinct=work.survey.distinct,
         capacity=competitor.capacity_for(work.survey.distinct),
     )

@@ -128,10 +128,12 @@ def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
 
 def _competitor(each: CompareSet, name: str) -> Competitor:
     found = find(VISITED, each.backend)
+    described = load(found)
     return Competitor(
         **{**msgspec.structs.asdict(each), "name": name},
         package="" if found.package is None else str(found.package),
-        has_estimates=load(found).has_estimates,
+        has_estimates=described.has_estimates,
+        is_exact=described.is_exact,
     )
 
 

@@ -14,7 +14,7 @@ from crawler.compare.report.recommending import Requirements, frontier, recommen
 from crawler.compare.report.summary import Row, rows
 from tests.unit.compare.making import check, timing, work
 
-SETS = [Competitor(name=name, backend=name) for name in ("exact", "dsbf", "bloom", "tiny")]
+SETS = [Competitor(name=name, backend=name, is_exact=name == "exact") for name in ("exact", "dsbf", "bloom", "tiny")]
 OUTCOMES: dict[str, tuple[Timing, Check]] = {
     "exact": (timing(reported_bytes=20_000_000), check(past_bytes=40_000_000)),
     "dsbf": (timing(reported_bytes=2_800_000), check(lost=30, rate=5e-5, past_lost=90, past_bytes=5_600_000)),
@@ -61,6 +61,13 @@ def test_a_loss_that_few_urls_can_not_show_makes_it_less_sure() -> None:
     [first, *_] = recommend(measured(), Requirements(max_loss=1.2e-5, max_memory_bytes=None))
     assert first.competitor == "bloom"
     assert first.sure.startswith("Likely")
+
+
+def test_a_set_is_called_exact_by_what_it_is_and_not_by_a_rate_too_low_to_tell() -> None:
+    few = check(rate=1e-16, distinct=1000)
+    for name, words in (("exact", "Sure: it is exact."), ("bloom", "Likely: 0 of 1,000 were lost")):
+        [only] = recommend(measured({name: (timing(), few)}), Requirements(max_loss=1e-4, max_memory_bytes=None))
+        assert only.sure.startswith(words)
 
 
 def test_where_nothing_will_do_the_nearest_is_named() -> None:
