@@ -311,3 +311,18 @@ def test_a_browser_that_does_not_start_is_told_with_what_it_says(tmp_path: Path)
     patterns = setting('render.patterns=["."]', f"render.browser={broken}")
     ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "crawl", *patterns, cwd=tmp_path)
     assert_told(ended, 1, "does not start", "no usable sandbox!")
+
+
+@needs_chromium
+def test_the_log_says_that_no_browser_starts_any_more(tmp_path: Path) -> None:
+    once = tmp_path / "once"
+    once.write_text(f'#!/bin/sh\nmkdir {tmp_path}/begun || exit 1\nexec {shutil.which("chromium")} "$@"\n')
+    once.chmod(0o755)
+    short = setting("render.wait_s=0.5", "render.timeout_s=1.5", f"render.browser={once}")
+    with site() as server:
+        seeds = [*options(server, "/endless"), "--seed", "http://site.test/one"]
+        ended = onceover("crawl", *seeds, *short, cwd=tmp_path, timeout_s=MAX_WAIT_S)
+    assert_told(ended, 1, "does not start")
+    [last] = (tmp_path / "crawl" / "logs" / "crawl.log").read_text().splitlines()[-1:]
+    assert "ended by an error" in last
+    assert "does not start" in last

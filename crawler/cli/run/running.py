@@ -5,7 +5,9 @@ import gc
 import logging
 import shutil
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -56,12 +58,28 @@ def run_crawl(
     with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, loaded.config, console):
         warn_of_address_space()
         # Outside of the loop too, because a task that raises SystemExit ends it at once.
-        with blaming(plugins_of(loaded.config)):
+        with _logging_errors(directory.log), blaming(plugins_of(loaded.config)):
             running = _run(loaded, directory, console, rebuild=rebuild, start=start, changed=changed)
             result = in_event_loop(running)
         directory.ending = result.ending
     print_result(result, as_json=as_json, again=again)
     return result
+
+
+@contextmanager
+def _logging_errors(file: Path) -> Iterator[None]:
+    """A context in which the error that ends a run is logged. A crawl that has never begun gets no log."""
+    try:
+        yield
+    except (Exception, BaseExceptionGroup) as error:
+        if file.exists() and not isinstance(error, click.Abort):
+            # With what it knows, it takes a megabyte.
+            from crawler.cli.errors import known_error  # noqa: PLC0415 - see above
+
+            known = known_error(error)
+            text = "a fault of onceover" if known is None else known.message
+            log.info("ended by an error: %s", text, exc_info=error if known is None else None)
+        raise
 
 
 def print_result(result: CrawlResult, *, as_json: bool, again: str) -> None:
