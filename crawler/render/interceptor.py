@@ -35,7 +35,8 @@ class Interceptor:
         self.shortage: Rendering | None = None
         """The first limit that the page met."""
         self.busy_s = 0.0
-        """How long servers were busy with these requests."""
+        """How long servers were busy with these requests. Of those without a response, the ones to the page's host
+        count, because a host that is slow should rest; another host that is dead should not make it rest."""
         self.troubles: set[LoadAnswer] = set()
         """The answers of the page's host that were errors or had Retry-After."""
         self._for_archive: list[WithBody] = []
@@ -50,6 +51,7 @@ class Interceptor:
         self._requests = 0
         self._bytes = 0
         self._is_stopped = False
+        self._asked_at: dict[asyncio.Task[None], float] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def respond(self, request: SubRequest, *, task_group: asyncio.TaskGroup) -> None:
@@ -74,9 +76,12 @@ class Interceptor:
     def stop(self) -> None:
         """Refuse the requests that have no response yet, and all further ones."""
         self._is_stopped = True
+        now = asyncio.get_running_loop().time()
         for task, request in self.tasks.items():
             task.cancel()
             self.refuse(request)
+            if host_of(request.url) == self._host:
+                self.busy_s += now - self._asked_at.get(task, now)
         self.tasks.clear()
         self._on_change()
 
@@ -97,8 +102,10 @@ class Interceptor:
         self._devtools.post("Fetch.failRequest", params, session=request.session)
 
     async def _load(self, request: SubRequest) -> None:
+        task = _current_task()
         try:
             async with self._slots:
+                self._asked_at[task] = asyncio.get_running_loop().time()
                 response, busy_s, trouble = await self._loads.load(request)
             self.busy_s += busy_s
             if trouble is not None and host_of(request.url) == self._host:
@@ -115,7 +122,8 @@ class Interceptor:
                 if response.for_archive is not None:
                     self._for_archive.append(response.for_archive)
         finally:
-            self.tasks.pop(_current_task(), None)
+            self.tasks.pop(task, None)
+            self._asked_at.pop(task, None)
             self._on_change()
 
 

@@ -85,6 +85,7 @@ class Visit:
                     max_bytes=self._limits.max_document_bytes,
                     until=time.when(),
                 )
+                self._interceptor.stop()
                 rendered = self._result(rendering, document, screenshots)
                 await self._leave()
                 return rendered
@@ -96,9 +97,9 @@ class Visit:
             finally:
                 self._devtools.hear = _ignore
                 self._devtools.gone.remove_done_callback(self._browser_gone)
+                watching.cancel()
+                self._interceptor.stop()
                 self._completion.cancel_timer()
-                for task in (watching, *self._interceptor.tasks):
-                    task.cancel()
         assert self._end is not None
         return self._result(self._end)
 
@@ -271,8 +272,7 @@ class Visit:
         if request.kind != "frame" or params["frameId"] != self._frame:
             self._interceptor.respond(request, task_group=self._tasks)
         elif self._is_served:
-            # A script wants to navigate: that URL is a link, unless a form is sent there. This error keeps the document
-            # in its place.
+            # A script wants to navigate: that URL is a link, unless a form is sent there. The document stays.
             if request.method == "GET":
                 self._add_link(request.url, LinkKind.REFRESH)
             self._interceptor.refuse(request)
