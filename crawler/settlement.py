@@ -73,14 +73,13 @@ class Settlement:
         await self.admit(links)
         if lease.url.kind == SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
-        keeps_copy = has_copy(record)
         outcome = Outcome(
             state=_STATE_BY_NAME[record.state],
             status=record.status,
             reason=record.reason or _note_of(record),
             fetched_at=fetched.fetched_at,
             digest=_digest(lease, fetched, sha1),
-            etag=_etag(lease, fetched, record) if keeps_copy else None,
+            etag=_etag(lease, fetched, record) if (keeps_copy := has_copy(record)) else None,
             last_modified=_last_modified(lease, fetched) if keeps_copy else None,
             server_ok=decision.server_ok,
             answered=decision.answered,
