@@ -68,11 +68,17 @@ def run_crawl(
 
 @contextmanager
 def _logging_errors(file: Path) -> Iterator[None]:
-    """A context in which the error that ends a run is logged. A crawl that has never begun gets no log."""
+    """A context in which the error that ends a run is logged. A run that was refused has logged nothing, and leaves the
+    log as it is."""
+
+    def size_bytes() -> int:
+        return file.stat().st_size if file.exists() else 0
+
+    before = size_bytes()
     try:
         yield
     except (Exception, BaseExceptionGroup) as error:
-        if file.exists() and not isinstance(error, click.Abort):
+        if size_bytes() > before and not isinstance(error, click.Abort):
             # With what it knows, it takes a megabyte.
             from crawler.cli.errors import known_error  # noqa: PLC0415 - see above
 
