@@ -96,7 +96,7 @@ class _Site:
             if known is not None:
                 self._remove(cookie.identity)
             return known is not None
-        if known is not None and known[0] == cookie:
+        if (known is not None and known[0] == cookie) or stored.size_bytes > MAX_SITE_BYTES:  # with a very long URL
             return False
         self._put(cookie, stored)
         if self._is_too_large:

@@ -219,6 +219,13 @@ async def test_what_a_page_can_have_written_is_bounded_in_bytes() -> None:
     assert (cookies.header(URL("https://a.test/")) or "").startswith("login=xxxx")
 
 
+async def test_a_cookie_that_is_too_large_with_its_url_is_not_kept() -> None:
+    cookies = Cookies(MemoryNotes())
+    await told(cookies, "http://a.test/", "a=1", "b=2")
+    await told(cookies, f"http://a.test/?{'x' * MAX_SITE_BYTES}", "a=3", "b=4; Max-Age=0")
+    assert cookies.header(URL("http://a.test/")) == "a=1"
+
+
 async def test_a_cookie_that_does_not_change_is_not_written_again() -> None:
     class CountedNotes(MemoryNotes):
         written = 0
