@@ -61,6 +61,8 @@ def _prepare_again(
     )
     frequency = url.change_frequency or entry.change_frequency
     url = msgspec.structs.replace(url, link_count=entry.hit_count, last_visit=last_visit, change_frequency=frequency)
-    if drop_validators or not has_copy or entry.status not in _HAS_COPY:
+    # A URL with another session id may be another page to the server, and the output has no copy under that name.
+    is_same = url.url == (entry.url or entry.canonical)
+    if drop_validators or not has_copy or not is_same or entry.status not in _HAS_COPY:
         return url
     return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

@@ -48,6 +48,19 @@ class ForcingTests:
             assert (again.had_etag, again.had_last_modified) == (had, had and "yesterday")
 
     @in_virtual_time
+    async def test_a_page_that_is_asked_for_by_another_url_is_fetched_as_a_whole(self, crawl: Crawl) -> None:
+        outcome = Outcome(state=UrlState.DONE, status=200, etag='"1"', last_modified="yesterday")
+        found: list[str | None] = []
+        async with crawl.opened() as frontier:
+            for session in ("1", "2", "2"):
+                url = msgspec.structs.replace(page("a"), url=f"http://a.test/?sid={session}")
+                await frontier.add([url], force=True)
+                lease = await next_lease(frontier)
+                found.append(lease.url.had_etag)
+                await frontier.done(lease, cooldown_s=0, outcome=outcome)
+        assert found == [None, None, '"1"']
+
+    @in_virtual_time
     async def test_force_leaves_a_url_that_waits_where_it_is(self, crawl: Crawl) -> None:
         async with crawl.opened() as frontier:
             await frontier.add([page("a", "1"), page("a", "2")])
