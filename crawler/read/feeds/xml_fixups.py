@@ -37,7 +37,7 @@ end of each such tag a parser would search the rest of the document, which takes
 may contain a `<`. An end tag that lacks only its `>` is found as a whole."""
 _STRAY_IN_PIECE: Final = re.compile(_NO_MARKUP % (rb"|\Z", rb"|(?:[\"'][^<]*)?\Z"))
 """The same where a tag may go on after the end."""
-_UNFINISHED_TAG: Final = re.compile(rb"</?[A-Za-z_:\x80-\xff]")
+_UNFINISHED_TAG: Final = re.compile(rb"</?(?:[A-Za-z_:\x80-\xff]|\Z)")
 _MAX_TORN_TAG_BYTES: Final = 8192
 """A tag of up to this length that goes on in the next piece is read together with that."""
 _ROOT_TAG: Final = re.compile(rb"(<[\w.:-]+(?>(?:\s+[\w.:-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*))[^<]*(?=<)")

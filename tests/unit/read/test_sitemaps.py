@@ -174,6 +174,14 @@ def test_a_tag_that_lies_in_two_pieces_is_read(value: str) -> None:
         assert ([link.href for link in listing.links], listing.trouble) == (["a", "b"], None)
 
 
+def test_the_end_of_a_feed_is_known_where_it_lies_in_two_pieces_and_an_element_is_open() -> None:
+    first, end = b"<feed><entry><entry><link href='a'/></entry>", b"</feed>"
+    for in_first in range(len(end)):
+        padding = b" " * (_CHUNK_BYTES - len(first) - in_first)
+        listing = xml_links([first + padding + end])
+        assert ([link.href for link in listing.links], listing.trouble) == (["a"], None)
+
+
 @pytest.mark.parametrize("written", ["<!-- x", "<![CDATA[ x", "<\N{MIDDLE DOT}>"])
 def test_a_feed_that_cannot_be_read_to_its_end_says_so(written: str) -> None:
     found = read(f"<rss><channel><item><link>{A}</link></item>{written}<item><link>{B}</link></item></channel></rss>")
