@@ -436,6 +436,11 @@ def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_o
     assert run_all(discovery().sitemaps([Link("/s.xml", LinkKind.SITEMAP)], parent=page(depth=0))).urls[0].depth == 0
 
 
+def test_a_sitemap_keeps_the_text_by_which_robots_txt_names_it() -> None:
+    told = [Link("/s.xml", LinkKind.SITEMAP, "Sitemap"), Link("/guessed.xml", LinkKind.SITEMAP)]
+    assert [url.anchor for url in run_all(discovery().sitemaps(told, parent=page())).urls] == ["Sitemap", None]
+
+
 def test_a_sitemap_without_a_scheme_lies_on_the_host_that_it_begins_with() -> None:
     found = named("www.example.org/s.xml", "Example.org/s.xml.gz", "cdn.example.org:8443/s.xml", "other.test/s.xml")
     assert [url.url for url in found] == [

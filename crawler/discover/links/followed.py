@@ -190,6 +190,7 @@ class FollowedLinks:
                 depth=parent.depth,
                 via=parent.via,  # its links are judged from there, however many sitemaps lie between
                 kind=SITEMAP,
+                anchor=link.text or None,
                 precedence=_sitemap_precedence(parent),
                 redirects=parent.redirects + 1,
                 link_count=count,

@@ -1,5 +1,6 @@
 """Lists of a report: they name every page that links to an error, and where redirects end, as the records say."""
 
+import asyncio
 import csv
 import io
 import shutil
@@ -22,7 +23,10 @@ from crawler.operate.report.lists.most import Most
 from crawler.operate.report.text import list_lines
 from crawler.page.anchors import packed
 from crawler.parts.ownership import Ownership
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.write.records import record_files
+from tests.e2e.operating import command_here
+from tests.e2e.test_text import crawled
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make, queue_of, url_of
 
 ALL = (*SECTIONS,)
@@ -110,6 +114,24 @@ def test_a_sitemap_that_an_index_names_is_dead_where_one_that_was_guessed_is_not
         record(5, "/told.xml", status=404, kind="sitemap", via="http://a.test/robots.txt", anchor="Sitemap"),
     )
     assert dead_links(directory) == [("/named.xml", None, 404, "/index.xml"), ("/told.xml", None, 404, "/robots.txt")]
+
+
+def test_a_dead_sitemap_that_robots_txt_names_is_listed_also_after_later_visits(tmp_path: Path) -> None:
+    def answer(seen: Seen) -> Script:
+        if seen.target == "/robots.txt":
+            return [page(b"Sitemap: http://a.test/told.xml", b"Content-Type: text/plain")]
+        return [page(b"", status=b"200 OK" if seen.target == "/" else b"404 Not Found")]
+
+    async def visit() -> None:
+        async with raw_server(answer) as server:
+            await crawled(server, crawl, {"politeness.robots": True})
+
+    crawl = tmp_path / "crawl"
+    asyncio.run(visit())
+    assert dead_links(crawl / "records") == [("/told.xml", None, 404, "/robots.txt")]
+    assert command_here("recrawl", str(crawl)).code == 0
+    asyncio.run(visit())
+    assert dead_links(crawl / "records") == [("/told.xml", None, 404, "/robots.txt")]
 
 
 def test_a_redirect_without_a_location_is_dead(tmp_path: Path) -> None:
