@@ -2,7 +2,7 @@
 
 import asyncio
 
-from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from crawler.page import Failure, FailureKind, Fetched, LinkKind, Page, Request
 from crawler.seams import Robots
 from crawler.testing.loops import in_event_loop
 
@@ -55,8 +55,8 @@ class RobotsContract:
         robots = self.make_robots(origin)
         assert list(robots.new_sitemaps("http://a.test/")) == []
         await robots.allows("http://a.test/")
-        told = [each.href for each in robots.new_sitemaps("http://a.test/")]
-        assert told == (["http://a.test/map.xml"] if origin.requests else [])
+        told = [(each.href, each.kind, bool(each.text)) for each in robots.new_sitemaps("http://a.test/")]
+        assert told == ([("http://a.test/map.xml", LinkKind.SITEMAP, True)] if origin.requests else [])
         assert list(robots.new_sitemaps("http://a.test/")) == []
 
     @in_event_loop

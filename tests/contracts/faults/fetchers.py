@@ -165,7 +165,7 @@ class Careless(NoRobots):
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         await self.origin.fetch(Request(url=url))
-        self.sitemaps = [Link("http://a.test/map.xml", LinkKind.SITEMAP)]
+        self.sitemaps = [Link("http://a.test/map.xml", LinkKind.SITEMAP, "Sitemap")]
         return NONE
 
     def new_sitemaps(self, url: str, /) -> Sequence[Link]:
@@ -177,6 +177,33 @@ class TestCareless(RobotsContract):
 
     def make_robots(self, origin: Origin) -> Robots:
         return Careless(origin)
+
+
+class Wordless(NoRobots):
+    """Does not tell a sitemap that the file names from one that may be there."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.has_asked = False
+        self.sitemaps: list[Link] = []
+
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        if self.has_asked:
+            return NONE
+        self.has_asked, self.sitemaps = True, [Link("http://a.test/map.xml", LinkKind.SITEMAP)]
+        await self.origin.fetch(Request(url=url))
+        return replace(NONE, asked=True)
+
+    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
+        told, self.sitemaps = self.sitemaps, []
+        return told
+
+
+class TestWordless(RobotsContract):
+    FAILS = ("test_who_reads_the_file_obeys_it", "test_the_sitemaps_of_a_file_are_told_once")
+
+    def make_robots(self, origin: Origin) -> Robots:
+        return Wordless(origin)
 
 
 class Severe(NoRobots):
