@@ -10,6 +10,23 @@ from tests.sanitizers.calls import Call, odd_value
 from tests.sanitizers.corpus import Corpus, make_text, tear
 
 
+class _Slotted:
+    """Holds its attributes as a Struct does. Some may have no value."""
+
+    __slots__ = ("allowed", "canonical", "href", "kind", "max_depth", "outside", "refusal", "url")
+
+    def __init__(self, **values: Any) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+class _Inheriting(_Slotted):
+    pass
+
+
+_MAKERS = SimpleNamespace, _Slotted, _Slotted, _Slotted, _Inheriting
+
+
 def compare(chance: Random, corpus: Corpus) -> None:
     links = _links(chance, corpus)
     groups = compiled.group_links(links)
@@ -34,10 +51,10 @@ def compare(chance: Random, corpus: Corpus) -> None:
 
 def calls(chance: Random, corpus: Corpus) -> list[Call]:
     links = _links(chance, corpus)
-    odd = [*links, SimpleNamespace(href=odd_value(chance)), SimpleNamespace(href="a", kind=odd_value(chance))]
+    odd = [*links, _made(chance, href=odd_value(chance)), _made(chance, href="a", kind=odd_value(chance))]
     judgements: list[Any] = [_judgement(chance, link.href) for link in links]
     values = {name: odd_value(chance) for name in ("allowed", "max_depth", "outside", "refusal")}
-    odd_judgements = [*judgements, SimpleNamespace(**values)] * 2
+    odd_judgements = [*judgements, _made(chance, **values)] * 2
 
     def follow(judged: list[Any]) -> Call:
         counts: list[Any] = [1 for _ in judged]
@@ -55,8 +72,12 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
 def _links(chance: Random, corpus: Corpus) -> list[Any]:
     hrefs = [_href(chance, corpus) for _ in range(chance.randrange(6))]
     return [
-        SimpleNamespace(href=f"{href}{chance.choice(('', '#', '#a'))}", kind=chance.choice("ab")) for href in hrefs * 4
+        _made(chance, href=f"{href}{chance.choice(('', '#', '#a'))}", kind=chance.choice("ab")) for href in hrefs * 4
     ]
+
+
+def _made(chance: Random, **values: Any) -> Any:
+    return chance.choice(_MAKERS)(**values)
 
 
 def _dicts(chance: Random, hrefs: list[str]) -> tuple[dict[str, Any], ...]:
@@ -65,10 +86,10 @@ def _dicts(chance: Random, hrefs: list[str]) -> tuple[dict[str, Any], ...]:
 
 def _judgement(chance: Random, href: str) -> Any:
     canonical = chance.choice((href[:1], "b", "r", href))
-    target = SimpleNamespace(canonical=canonical, url=href) if chance.random() < 0.8 else None
+    target = _made(chance, canonical=canonical, url=href) if chance.random() < 0.8 else None
     allowed, outside = chance.choice(((target, None), (target, None), (None, target)))
     max_depth = chance.choice((1 << 31, 1 << 31, 2))
-    return SimpleNamespace(allowed=allowed, outside=outside, max_depth=max_depth, refusal="out")
+    return _made(chance, allowed=allowed, outside=outside, max_depth=max_depth, refusal="out")
 
 
 def _href(chance: Random, corpus: Corpus) -> str:
