@@ -50,13 +50,15 @@ note_link(scan *self, const tag *given, int *is_noted)
     PyObject *rel = NULL, *text = NULL, *kind = NULL;
     outcome noted = GOES_ON;
     *is_noted = 0;
-    if (href == NULL || tokens == NULL || attribute_of(given, "imagesrcset") || may_be_feed(attribute_of(given, "type")))
+    if (href == NULL || tokens == NULL || attribute_of(given, "imagesrcset"))
         return GOES_ON;
     rel = words_of(self, tokens->value, 1);
     if (rel != NULL)
         text = words_of(self, title != NULL ? title->value : (span){NULL, 0}, 0);
     if (text != NULL)
         kind = PyDict_GetItemWithError(self->kind_of_rel, rel);
+    if (kind != NULL && kind != Py_None && kind != self->embedded && may_be_feed(attribute_of(given, "type")))
+        kind = NULL;
     if (kind != NULL) {
         *is_noted = 1;
         noted = kind == Py_None ? GOES_ON : note_url(self, href->value, kind, text, rel);

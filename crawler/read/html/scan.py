@@ -15,7 +15,7 @@ from typing import Final
 from crawler.page import Link, LinkKind
 from crawler.read.abstract import summary
 from crawler.read.elements.element_reader import MAX_LINKS, Document, ElementReader
-from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL, PREVIEW_IMAGES
+from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL, PREVIEW_IMAGES, kinds_of_rel
 from crawler.read.elements.readers_by_tag import ReadElement, readers_by_tag
 from crawler.read.options import Options
 
@@ -24,17 +24,19 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 21  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 22  # False if it was compiled from older code
 
 _KINDS: Final = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
 """Of the links that the scan makes."""
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
-    **{rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL},
-    "shortcut icon": LinkKind.EMBED,
-    **dict.fromkeys(("alternate", "author", "copyright", "help", "license", "search", "shortlink"), LinkKind.ALTERNATE),
+    rel: kinds_of_rel(rel)[0]
+    for rel in (
+        *(KIND_OF_REL.keys() - {"canonical"}),
+        *("shortcut icon", "alternate", "author", "copyright", "help", "license", "search", "shortlink"),
+    )
 }
-"""The kinds of links by the whole rel of a <link>. One with another rel, or whose type may be that of a feed, needs
-further reading."""
+"""The kinds of links by the whole rel of a <link>. One with another rel, or an alternate whose type may be that of a
+feed, needs further reading."""
 
 
 def scan(document: Document, /) -> ElementReader[str] | None:

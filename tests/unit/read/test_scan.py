@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crawler.page import Extract
+from crawler.page import Extract, Link, LinkKind
 from crawler.read.elements.element_reader import Document
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lexbor_trees import LexborTrees
@@ -188,6 +188,21 @@ def test_of_real_pages_nearly_all_are_scanned_and_tell_what_their_trees_tell(cor
     given = [each for _, each in real_pages(corpora)]
     assert [each.url for each in given if BY_SCAN.extract(each) != BY_TREE.extract(each)] == []
     assert sum(by_scan(each.body) is not None for each in given) > 0.9 * len(given)
+
+
+def test_a_type_is_looked_at_only_where_it_may_make_a_link_one_to_a_feed() -> None:
+    """What is read further takes a dictionary of attributes."""
+    compiled = pytest.importorskip("crawler.read.html._scan")
+    kinds = {"alternate": LinkKind.ALTERNATE, "icon": LinkKind.EMBED, "wlwmanifest": None}
+    html = (
+        b"<link rel=icon type=image/svg+xml href=a><link rel=alternate type=application/rss+xml href=b>"
+        b"<link rel=wlwmanifest type=application/wlwmanifest+xml href=c><link rel=alternate type=text/html href=d>"
+    )
+    links, elements, *_ = compiled.scan(
+        html, {}, Link, LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS, kinds, frozenset(), False
+    )
+    assert [(link.href, link.kind) for link in links] == [("a", LinkKind.EMBED), ("d", LinkKind.ALTERNATE)]
+    assert [attributes["href"] for _, _, attributes, _ in elements] == ["b"]
 
 
 def test_names_that_are_no_set_are_an_error_of_type() -> None:
