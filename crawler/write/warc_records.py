@@ -10,11 +10,11 @@ import msgspec
 
 from crawler.page import (
     WITH_DOCUMENT,
+    Answer,
     Failure,
     NotModified,
     Page,
     PageRecord,
-    Redirect,
     Rendering,
     Screenshot,
     WithBody,
@@ -77,9 +77,6 @@ class IndexedRecord(msgspec.Struct, frozen=True):
     """Its first byte in the group."""
     length: int
     """Compressed."""
-
-
-Answer = Page | Redirect | NotModified
 
 
 class _Subject(msgspec.Struct, frozen=True, kw_only=True):
