@@ -102,6 +102,11 @@ def test_a_page_that_ends_anywhere_is_read_as_its_tree_says() -> None:
         "<plaintext><a href=x>",
         "<image src=x>",
         "<svg><p><a href=x>",
+        # Elements that need no look elsewhere.
+        "<svg><b></svg>",
+        "<table><b></table>",
+        "<select><b>x</select>",
+        "x<b data-bg=y>",
         "<svg><![CDATA[<a href=x>]]></svg>",
         "<select><a href=x>y</a></select>",
         "<html xml:lang=de><p>x<html lang=en>",
