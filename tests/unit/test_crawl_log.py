@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from config import load
+from crawler.cli.run.running import _logging_errors
 from crawler.counters import Counters
 from crawler.library.crawl_log import log_beginning, log_into, log_progress
 from crawler.library.log_form import log_form
@@ -52,6 +53,21 @@ def test_a_log_goes_on_at_its_beginning_after_logrotate_has_copied_and_emptied_i
     assert "INFO crawler: before" in (tmp_path / "crawl.log.1").read_text()
     assert log.read_text().splitlines()[0].endswith("INFO crawler: after")
     assert "\0" not in log.read_text()
+
+
+@pytest.mark.parametrize("written", ["old\nold\nbegun\n", "new\n", None])
+def test_the_error_that_ends_a_run_is_logged_by_a_run_that_has_begun(written: str | None, tmp_path: Path) -> None:
+    log = tmp_path / "crawl.log"
+    log.write_text("old\n" * 2)
+
+    def run() -> None:
+        if written is not None:
+            log.write_text(written)  # shorter than before if it was rotated
+        raise MemoryError
+
+    with log_into(log, log_form("text", crawl="a")), pytest.raises(MemoryError), _logging_errors(log):
+        run()
+    assert ("ended by an error: there is not enough memory" in log.read_text()) == (written is not None)
 
 
 @in_virtual_time

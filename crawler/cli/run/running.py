@@ -6,7 +6,7 @@ import logging
 import shutil
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,16 +69,18 @@ def run_crawl(
 @contextmanager
 def _logging_errors(file: Path) -> Iterator[None]:
     """A context in which the error that ends a run is logged. A run that was refused has logged nothing, and leaves the
-    log as it is."""
+    log as it is. The log may have been rotated meanwhile, and be shorter than before."""
 
-    def size_bytes() -> int:
-        return file.stat().st_size if file.exists() else 0
+    def size_bytes() -> int | None:
+        with suppress(OSError):
+            return file.stat().st_size
+        return None
 
     before = size_bytes()
     try:
         yield
     except (Exception, BaseExceptionGroup) as error:
-        if size_bytes() > before and not isinstance(error, click.Abort):
+        if size_bytes() != before and not isinstance(error, click.Abort):
             # With what it knows, it takes a megabyte.
             from crawler.cli.errors import known_error  # noqa: PLC0415 - see above
 
