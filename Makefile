@@ -157,4 +157,5 @@ clean:
 		htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache visited/bits/*.so frontier/link_table/*.so crawler/page/*.so crawler/url/*.so \
 		crawler/discover/links/*.so crawler/read/*/*.so crawler/repeats/*.so
-	find . -path ./crawls -prune -o -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf __pycache__ docs/__pycache__
+	find config crawler examples frontier tests tools visited -name __pycache__ -prune -exec rm -rf {} +
