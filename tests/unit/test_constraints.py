@@ -61,3 +61,10 @@ def test_each_distribution_is_named_once(constraints: list[Requirement]) -> None
 
 def test_each_constraint_allows_one_version(constraints: list[Requirement]) -> None:
     assert [str(each) for each in constraints if not re.fullmatch(r"==[\w.]+", str(each.specifier))] == []
+
+
+def test_the_extra_for_texts_names_what_an_old_pip_leaves_out(repository: Path) -> None:
+    """pip 23.0, that of Debian 12, does not find lxml's extra html-clean, which jusText calls html_clean."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {canonicalize_name(Requirement(each).name) for each in project["optional-dependencies"]["text"]}
+    assert {"trafilatura", "lxml-html-clean"} <= named
