@@ -174,7 +174,7 @@ def test_a_live_crawl_tells_the_pages_that_a_set_loses(tmp_path: Path) -> None:
 def test_a_live_crawl_of_seeds_is_one_crawl_that_ends_whatever_the_configuration_says(web: Web, tmp_path: Path) -> None:
     (tmp_path / "live.toml").write_text(
         '[crawl]\nseeds = ["http://h00000.sim.test/"]\nparts = 2\n[recrawl]\nschedule = "fixed"\nstay = true\n'
-        '[compare]\ntrial_timeout_s = 60\n[[compare.work]]\nname = "web"\nlive = "seeds"\n'
+        '[[compare.work]]\nname = "web"\nlive = "seeds"\n'
         '[[compare.set]]\nbackend = "raw"\n'
     )
     options = web.options[web.options.index("--set") :]
