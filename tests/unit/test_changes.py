@@ -8,6 +8,7 @@ from crawler.record import Change, fetched_record, has_copy
 from frontier import CrawlUrl, LastVisit, Lease
 
 URL = "http://a.test/"
+ONE, OTHER = bytes(20), bytes(range(20))
 
 
 def page(status: int = 200) -> Page:
@@ -21,16 +22,16 @@ REDIRECT = Redirect(url=URL, status=302, headers=[], location="/b", fetched_at=5
 @pytest.mark.parametrize(
     ("status", "digest", "fetched", "sha1", "change"),
     [
-        (200, b"1", page(), b"1", Change.UNCHANGED),
-        (200, b"1", page(), b"2", Change.CHANGED),
-        (200, b"1", NOT_MODIFIED, None, Change.NOT_MODIFIED),
-        (200, b"1", page(404), b"2", Change.CHANGED),
-        (404, b"2", page(410), b"2", Change.GONE),
-        (404, b"2", page(), b"1", Change.CHANGED),
-        (200, b"1", page(404), b"1", Change.CHANGED),  # a site may send one document for all its URLs
-        (410, b"1", page(), b"1", Change.CHANGED),
-        (200, None, page(), b"1", None),
-        (200, b"1", REDIRECT, b"1", None),
+        (200, ONE, page(), ONE, Change.UNCHANGED),
+        (200, ONE, page(), OTHER, Change.CHANGED),
+        (200, ONE, NOT_MODIFIED, None, Change.NOT_MODIFIED),
+        (200, ONE, page(404), OTHER, Change.CHANGED),
+        (404, OTHER, page(410), OTHER, Change.GONE),
+        (404, OTHER, page(), ONE, Change.CHANGED),
+        (200, ONE, page(404), ONE, Change.CHANGED),  # a site may send one document for all its URLs
+        (410, ONE, page(), ONE, Change.CHANGED),
+        (200, None, page(), ONE, None),
+        (200, ONE, REDIRECT, ONE, None),
     ],
 )
 def test_a_record_tells_what_has_become_of_a_page(
@@ -44,7 +45,7 @@ def test_a_record_tells_what_has_become_of_a_page(
 
 def test_a_first_visit_has_no_change() -> None:
     lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a"), number=9)
-    record = fetched_record(lease, page(), sha1=b"1")
+    record = fetched_record(lease, page(), sha1=ONE)
     assert (record.visit, record.change) == (1, None)
 
 
@@ -65,4 +66,4 @@ def test_a_page_that_could_not_be_rendered_is_asked_for_as_a_whole_the_next_time
 ) -> None:
     lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a"), number=9)
     fetched = msgspec.structs.replace(page(), rendering=rendering)
-    assert has_copy(fetched_record(lease, fetched, sha1=b"1")) == expected
+    assert has_copy(fetched_record(lease, fetched, sha1=ONE)) == expected

@@ -17,7 +17,7 @@ def make_redis_set(form_of: Callable[[Place], Form], parameters: Parameters, opt
     if parameters.connect is None:
         raise ValueError("expected something that connects to a server, found none; a set in Redis needs it")
     name = options.share or _own_name(parameters.directory)
-    place = Place(tag=f"{{{options.prefix}:visited:{name or f'temporary-{secrets.token_hex(8)}'}}}")
+    place = Place(tag=f"{{{options.prefix}:visited:{name or f'tmp-{secrets.token_hex(6)}'}}}")
     return RedisSet(
         form_of(place),
         parameters.connect(options, place.head),

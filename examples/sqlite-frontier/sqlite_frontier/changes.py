@@ -214,6 +214,7 @@ class Changes:
                 digest=outcome.digest,
                 etag=outcome.etag,
                 last_modified=outcome.last_modified,
+                url=None if url.url == url.canonical else url.url,
             )
             hits = self.database.value("SELECT hits FROM urls WHERE canonical = ?", url.canonical)
             self.database.put_settled(entry, hits + outcome.self_links)
@@ -268,10 +269,11 @@ class Changes:
 
 
 def _prepare_again(url: CrawlUrl, entry: LedgerEntry | None, *, validators: bool) -> CrawlUrl:
-    """The URL with its known link count, and with the validators of the crawl's copy, if there is one."""
+    """The URL with its known link count, and with the validators of the crawl's copy, if that has the same URL."""
     if entry is None:
         return url
     url = msgspec.structs.replace(url, link_count=entry.hit_count)
-    if not validators or entry.state is not UrlState.DONE or entry.status not in _HAS_COPY:
+    is_same = url.url == (entry.url or entry.canonical)
+    if not validators or not is_same or entry.state is not UrlState.DONE or entry.status not in _HAS_COPY:
         return url
     return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

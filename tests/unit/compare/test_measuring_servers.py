@@ -34,7 +34,7 @@ async def test_what_a_killed_comparison_leaves_on_a_server_can_be_told_from_the_
         visited = make_set(Competitor(name="remote", backend="redis-exact", options={"url": server.url}), 10, tmp_path)
         assert await visited.add_many(["http://h.example/"]) == [True]
         with redis.Redis.from_url(server.url) as client:
-            left = len(list(client.scan_iter("{onceover:visited:temporary-*")))
+            left = len(list(client.scan_iter("{onceover:visited:tmp-*")))
             assert left == len(list(client.scan_iter("*visited*"))) > 0
         await visited.aclose()
 
