@@ -146,6 +146,10 @@ def test_a_digest_is_sha1_in_base_32() -> None:
     assert body_digest(b"") == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
 
+def test_a_damaged_digest_of_another_length_has_a_text() -> None:
+    assert digest_text(b"1") == "sha1:GE======"
+
+
 @given(st.binary(min_size=20, max_size=20))
 def test_a_digest_is_written_in_base_32(sha1: bytes) -> None:
     written = "sha1:" + base64.b32encode(sha1).decode()
