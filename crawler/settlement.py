@@ -221,8 +221,9 @@ class Settlement:
     def _quota_for(self, lease: Lease) -> Quota | None:
         """The quota that the URL counts for. One that has counted does not count again: otherwise a crawl that comes
         back would use up any quota in time."""
-        is_sitemap = lease.url.kind == SITEMAP
-        if _has_counted(lease.url.last_visit, is_sitemap=is_sitemap):
+        url = lease.url
+        is_sitemap = url.kind == SITEMAP
+        if url.last_visit is not None and _has_counted(url.last_visit, is_sitemap=is_sitemap):
             return None
         return self._components.sitemap_quota if is_sitemap else self._components.quota
 
@@ -235,9 +236,12 @@ class Settlement:
             self._counters.pages += 1
         elif isinstance(fetched, Redirect):
             self._counters.redirects += 1
-        # A 300 has links, and could be a trap.
-        has_choices = isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES
-        takes_quota = was_fetched or has_choices or lease.url.kind == SITEMAP
+        takes_quota = (
+            was_fetched
+            # A 300 has links, and could be a trap.
+            or (isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES)
+            or lease.url.kind == SITEMAP
+        )
         if takes_quota and (quota := self._quota_for(lease)) is not None:
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, WithBody) else 0)
 
@@ -264,11 +268,9 @@ def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
     )
 
 
-def _has_counted(last_visit: LastVisit | None, *, is_sitemap: bool) -> bool:
+def _has_counted(last_visit: LastVisit, *, is_sitemap: bool) -> bool:
     """Whether a URL counted for a quota when it was visited before. One that the quota refused, or that failed, did
     not."""
-    if last_visit is None:
-        return False
     is_page = last_visit.status is not None and (
         last_visit.status <= MULTIPLE_CHOICES or last_visit.status == HTTPStatus.NOT_MODIFIED
     )

@@ -56,32 +56,35 @@ class SitemapLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageQuota:
-    """Counts fetched pages per host, domain and pattern. `limits` returns the limits for a URL."""
+    """Counts fetched pages per host, domain and pattern. `limits` returns the limits for a URL, or None if there are
+    none, as is usual."""
 
-    def __init__(self, notes: Notes, limits: Callable[[str], PageLimits]) -> None:
+    def __init__(self, notes: Notes, limits: Callable[[str], PageLimits | None]) -> None:
         self._pages = _counts(notes, PAGES)
         self._limits = limits
 
     def refusal(self, url: str, /) -> OverQuota | None:
         """Why the URL must not be fetched; None if it may."""
-        for place, most, why in self._limited(url):
+        limits = self._limits(url)
+        for place, most, why in () if limits is None else _limited(url, limits):
             if (self._pages.find(place) or 0) >= most:
                 return why
         return None
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
-        for place, _, _ in self._limited(url):
+        limits = self._limits(url)
+        for place, _, _ in () if limits is None else _limited(url, limits):
             self._pages.put(place, (self._pages.find(place) or 0) + 1)
 
-    def _limited(self, url: str) -> Iterator[tuple[str, int, OverQuota]]:
-        """What the URL counts for: a place, its limit, and the reason beyond it."""
-        limits = self._limits(url)
-        if limits.per_host is not None:
-            yield _host(url), limits.per_host, OverQuota.HOST
-        if limits.per_domain is not None:
-            yield _domain(url), limits.per_domain, OverQuota.DOMAIN
-        if limits.per_pattern is not None:
-            yield _pattern(url), limits.per_pattern, OverQuota.PATTERN
+
+def _limited(url: str, limits: PageLimits) -> Iterator[tuple[str, int, OverQuota]]:
+    """What the URL counts for: a place, its limit, and the reason beyond it."""
+    if limits.per_host is not None:
+        yield _host(url), limits.per_host, OverQuota.HOST
+    if limits.per_domain is not None:
+        yield _domain(url), limits.per_domain, OverQuota.DOMAIN
+    if limits.per_pattern is not None:
+        yield _pattern(url), limits.per_pattern, OverQuota.PATTERN
 
 
 class SitemapQuota:

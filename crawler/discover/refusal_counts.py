@@ -148,12 +148,10 @@ class QuotaCounter:
     def __init__(self, inner: Quota, refusals: RefusalCounts) -> None:
         self._inner = inner
         self._refusals = refusals
+        self.spend = inner.spend
 
     def refusal(self, url: str, /) -> str | None:
         reason = self._inner.refusal(url)
         if reason is not None:
             self._refusals.count([(url, reason)])
         return reason
-
-    def spend(self, url: str, /, received_bytes: int = 0) -> None:
-        self._inner.spend(url, received_bytes)

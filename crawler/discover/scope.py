@@ -35,7 +35,7 @@ from crawler.discover.surt_prefixes import (
     shortest,
     surt,
 )
-from crawler.page import EMBEDDED, EXTERNAL, SITEMAP, LinkKind
+from crawler.page import EMBEDDED, EXTERNAL, SEED, SITEMAP, LinkKind
 from crawler.url.hosts import domain_of_site
 from crawler.url.patterns import compile_pattern, pattern_parser
 from crawler.url.ports import Ports
@@ -172,7 +172,7 @@ def refusal_of_admitted(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> R
 def refusal_while_waiting(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | None:
     """Why patterns or excluded places, which may have changed while a URL waited, refuse it; None if they do not. They
     never refuse seeds."""
-    if url.kind == LinkKind.SEED or not scope.has_rules(url.url):
+    if url.kind == SEED or not scope.has_rules(url.url):
         return None
     refusal = refusal_of_admitted(url, scope=scope, urls=urls)
     return refusal if isinstance(refusal, Refusal) and refusal is not Refusal.PORT else None

@@ -24,7 +24,7 @@ from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import READ_IN_PART, Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, ROBOTS_FAILURES, TRANSIENT_FAILURES, FailureKind
-from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, EXTERNAL, SITEMAP, Link, LinkDetail, LinkKind
+from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, EXTERNAL, SEED, SITEMAP, Link, LinkDetail, LinkKind
 from crawler.page.moments import rfc3339
 from crawler.page.preference import NO_USAGE, Preference, Usage
 from crawler.page.record import PageRecord, Settled, counts_as_page
@@ -61,6 +61,7 @@ __all__ = [
     "REFUSALS",
     "REPEAT_REASONS",
     "ROBOTS_FAILURES",
+    "SEED",
     "SITEMAP",
     "TOO_MANY_REQUESTS",
     "TRANSIENT_FAILURES",

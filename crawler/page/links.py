@@ -35,6 +35,7 @@ class LinkKind(StrEnum):
     """a URL out of scope, which is only asked whether it is there"""
 
 
+SEED: Final = LinkKind.SEED
 SITEMAP: Final = LinkKind.SITEMAP
 EXTERNAL: Final = LinkKind.EXTERNAL
 """For what is asked once a page: to find a member in its class takes Python 3.11 as long as ten other steps."""

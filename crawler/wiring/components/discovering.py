@@ -269,8 +269,10 @@ def sitemap_limits(loaded: Loaded) -> SitemapLimits:
     )
 
 
-def page_limits(loaded: Loaded) -> PageLimits:
+def page_limits(loaded: Loaded) -> PageLimits | None:
+    """None if there are none."""
     traps = loaded.config.traps
-    return PageLimits(
+    limits = PageLimits(
         per_host=traps.pages_per_host, per_domain=traps.pages_per_domain, per_pattern=traps.pages_per_pattern
     )
+    return None if limits == PageLimits() else limits

@@ -24,7 +24,8 @@ class OfSite(msgspec.Struct, frozen=True, kw_only=True):
 
     policy: ResponsePolicy
     request_limits: RequestLimits
-    page_limits: PageLimits
+    page_limits: PageLimits | None
+    """None if there are none."""
     sitemap_limits: SitemapLimits
     obeys_robots: bool
 
@@ -80,7 +81,7 @@ class Latest:
     def request_limits(self, url: str, /) -> RequestLimits:
         return self.values.by_site.of(url).request_limits
 
-    def page_limits(self, url: str, /) -> PageLimits:
+    def page_limits(self, url: str, /) -> PageLimits | None:
         return self.values.by_site.of(url).page_limits
 
     def sitemap_limits(self, url: str, /) -> SitemapLimits:
