@@ -188,13 +188,14 @@ class Settlement:
         are added again, which changes nothing for those that are known.
         """
         count = len(urls)
-        are_many = count > LINKS_AT_ONCE
-        for start in range(0, count, LINKS_AT_ONCE):
-            piece = urls[start : start + LINKS_AT_ONCE] if are_many else urls
-            admitted = await self._components.frontier.add(piece)
+        if 0 < count <= LINKS_AT_ONCE:
+            admitted = await self._components.frontier.add(urls)
             self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
-            if are_many:
-                await asyncio.sleep(0)  # `add` need not wait for anything
+            return
+        for start in range(0, count, LINKS_AT_ONCE):
+            admitted = await self._components.frontier.add(urls[start : start + LINKS_AT_ONCE])
+            self._counters.admitted += admitted
+            await asyncio.sleep(0)  # `add` need not wait for anything
 
     async def _readmit_due(self, urls: Sequence[CrawlUrl], *, read_at: float) -> None:
         """Visit pages again because of what a sitemap says of them."""

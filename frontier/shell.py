@@ -6,7 +6,7 @@ queues. `commit` makes each change as soon as the store accepts it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -43,6 +43,9 @@ from frontier.values import (
     UrlState,
 )
 from visited import VisitedSet
+
+# A global, for the reason that `queues.lifecycle` gives.
+_PENDING = UrlState.PENDING
 
 LINK_COUNTS_WRITTEN = 1000
 """Link counts that are written together when the frontier is closed, before other tasks run again."""
@@ -139,16 +142,15 @@ class QueueFrontier:
     # URLs come in
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
-        return await self._admit(self._admission.add(urls, force=force))
-
-    async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
-        return await self._admit(self._admission.add(urls, force=True, drop_validators=True))
-
-    async def _admit(self, admission: Awaitable[int]) -> int:
-        admitted = await admission
+        admitted = await self._admission.add(urls, force=force)
         # Most pages have no new link. A part may have got URLs from others meanwhile.
         if admitted or self.part_links is not None:
             await self._snapshotting.save_if_due()
+        return admitted
+
+    async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
+        admitted = await self._admission.add(urls, force=True, drop_validators=True)
+        await self._snapshotting.save_if_due()
         return admitted
 
     # leases go out
@@ -169,7 +171,7 @@ class QueueFrontier:
     ) -> None:
         self._commit.check()
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, dead_for_s=outcome.dead_for_s)
-        if outcome.state is UrlState.PENDING:
+        if outcome.state is _PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
         await self._change(partial(self._settling.done, lease, cooldown_s, outcome, group_cooldown_s=group_cooldown_s))
 
@@ -232,7 +234,8 @@ class QueueFrontier:
     async def _change(self, change: Callable[[], _Result]) -> _Result:
         """Make a change, and make it durable."""
         result = await self._commit.run(change)
-        await self._commit.sync()
+        if self._commit.needs_sync:
+            await self._commit.sync()
         return result
 
     async def make_safe(self) -> None:

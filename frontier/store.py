@@ -238,6 +238,11 @@ class Store(Protocol):
         the store's background work has not ended."""
         ...
 
+    @property
+    def needs_sync(self) -> bool:
+        """Whether `sync` has anything to do."""
+        ...
+
     async def sync(self) -> None:
         """Wait until all earlier transitions are as safe as the store was asked to make them."""
         ...

@@ -142,6 +142,16 @@ def is_prompt(visited: VisitedSet) -> bool:
     return isinstance(visited, PromptSet) and visited.is_prompt
 
 
+@runtime_checkable
+class RecallingSet(Protocol):
+    """A visited set that can tell of some URLs at once that they are known, as one with a cache can."""
+
+    def recalls(self, urls: Sequence[str], /) -> bool:
+        """Whether all of these are known, as far as that can be told without waiting and without any change. If so,
+        `add_many` would call none of them new; if not, it must be asked."""
+        ...
+
+
 def clear_set(visited: VisitedSet) -> None:
     """Remove all URLs of a set, by loading an empty file: a refused load leaves the set empty."""
     with suppress(SnapshotRefused):

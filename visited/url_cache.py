@@ -36,6 +36,10 @@ class UrlCache:
     def memory_bytes(self) -> int:
         return sys.getsizeof(self._urls) + sys.getsizeof(self._fresh) + self._url_bytes
 
+    def are_fresh(self, urls: Sequence[str]) -> bool:
+        """Whether none of them is to be noted by `see`."""
+        return self._fresh.issuperset(urls)
+
     def due(self, urls: Sequence[str]) -> list[str]:
         """Those that are to be noted by `see`: absent ones, and those that are not fresh."""
         fresh = self._fresh

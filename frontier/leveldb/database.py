@@ -64,7 +64,8 @@ class Database:
         self.directory = directory
         self._calls = calls or SystemCalls()
         self._group_sync = GroupSync(self._sync_logs)
-        self._syncs_always = durability == "power"
+        self.syncs_always = durability == "power"
+        """Whether `sync` waits for the disk."""
         self._synced_logs: set[Path] = set()
         """Log files whose directory entries are on the disk."""
         self._failure: Exception | None = None
@@ -115,7 +116,7 @@ class Database:
 
     async def sync(self) -> None:
         """Wait until all earlier writes are as safe as the durability asks."""
-        if self._syncs_always:
+        if self.syncs_always:
             await self.make_safe()
 
     async def make_safe(self) -> None:
@@ -149,7 +150,7 @@ class Database:
 
     def close(self) -> None:
         try:
-            self._group_sync.close(sync_rest=self._syncs_always and self._failure is None)
+            self._group_sync.close(sync_rest=self.syncs_always and self._failure is None)
         except OSError as error:
             raise self._sync_failure(error) from error
         finally:

@@ -90,6 +90,7 @@ class LevelDBStore:
         self.marks, self.claims = LevelDBMarks(self._database), LevelDBClaims(self._database)
         self.notes = LevelDBNotes(self._database, self.writer)
         self.full_scan = self.ledger = FullScan(self._database)
+        self.needs_sync = self._database.syncs_always
         self.sync, self.make_safe = self._database.sync, self._database.make_safe
         self._compaction = Compaction(self._compact, compact_after=compact_after)
         self.outbox = LevelDBOutbox(self._database, count_deleted=self._count_deleted)

@@ -45,6 +45,8 @@ class MemoryJournal:
 class MemoryStore:
     """A `Store` in memory."""
 
+    needs_sync = False
+
     def __init__(self, identity: Mapping[str, str] | None = None, *, part: Part | None = None) -> None:
         self.identity = identity or {}
         self.part = part

@@ -82,12 +82,29 @@ class Admission:
                 receiver, others = next(iter(foreign.items()))
                 raise ValueError(f"{others[0].url} belongs to part {receiver} of the crawl: add it there")
             chosen = self._outgoing.choose(foreign)
+        if not (force or chosen) and self._count_known(batch):
+            if self._commit.needs_sync:  # another page may have brought them just now
+                await self._commit.sync()
+            return 0
         step = self._add(batch, chosen, force=force, drop_validators=drop_validators)
         if not self._asking.is_prompt:
             return await self._finish(step)
         count = await run_prompt_in_turn(self.lock, step, on_cancel=self._commit.give_up)
         await self._commit.sync()
         return count
+
+    def _count_known(self, batch: Sequence[CrawlUrl]) -> bool:
+        """Count the links if all URLs of the batch are surely known, as those of most pages are, and nothing has to be
+        written. Returns whether they were counted. That needs no turn of its own; but while another transition has its
+        turn, the visited set may know URLs that are not written yet."""
+        if self.lock.locked() or self._link_counts.must_write(self._active.now()):
+            return False
+        self._commit.check()
+        canonicals = canonicals_of(batch)
+        if not self._asking.recalls(canonicals):
+            return False
+        self._link_counts.add_known(canonicals, link_counts_of(batch))
+        return True
 
     async def readmit(self, urls: Iterable[CrawlUrl], *, drop_validators: bool) -> int:
         """See `Recrawling.readmit`."""

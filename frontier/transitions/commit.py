@@ -30,6 +30,8 @@ class Commit:
 
     def __init__(self, store: Store, pauses: Pauses, waiters: Waiters) -> None:
         self._store = store
+        self.needs_sync = store.needs_sync
+        """Whether `sync` has anything to do: each page would pay for two calls that do nothing."""
         self._pauses = pauses
         self._waiters = waiters
         self._space: asyncio.Event | None = None

@@ -31,6 +31,8 @@ class LinkCounts:
         self._table = make_link_table()
         self.get, self.pop = self._table.get, self._table.pop
         """The count of a URL that is not yet written. `pop` also removes it."""
+        self.add_known = self._table.add
+        """Counts the links to the URLs of a batch, of which none is new."""
         self._rounds = 0
         self._writes_all = False
         """Whether this round writes all URLs."""

@@ -28,6 +28,12 @@ class RecentUrls:
     def is_prompt(self) -> bool:
         return is_prompt(self._inner)
 
+    def recalls(self, urls: Sequence[str], /) -> bool:
+        if not self._recent.are_fresh(urls):
+            return False
+        self._hits += len(urls)
+        return True
+
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_sequence(urls)
         due = self._recent.due(urls)

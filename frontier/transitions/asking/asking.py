@@ -1,6 +1,6 @@
 """Asks which URLs are new: what admission asks, and how a visited set is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from frontier.store import Store
 from frontier.transitions.asking.shared import SharedAsking
 from frontier.transitions.commit import Commit
 from frontier.values import CrawlUrl
-from visited import SharedSet, VisitedSet, is_prompt
+from visited import RecallingSet, SharedSet, VisitedSet, is_prompt
 
 
 class Asking(Protocol):
@@ -16,6 +16,11 @@ class Asking(Protocol):
 
     is_prompt: bool
     """Whether an answer never has to be waited for, except for space on the disk."""
+
+    def recalls(self, canonicals: Sequence[str], /) -> bool:
+        """Whether all of them are known, so that `ask` would call none of them new. If that can't be told at once, it
+        is false."""
+        ...
 
     async def ask(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
         """For each URL, whether it is new and must be admitted. Raises `StoreFull` if the crawl is stopped while it
@@ -41,6 +46,9 @@ class LocalAsking:
         self._visited = visited
         self._commit = commit
         self.is_prompt = is_prompt(visited)
+        self.recalls: Callable[[Sequence[str]], bool] = (
+            visited.recalls if isinstance(visited, RecallingSet) else _recalls_nothing
+        )
 
     async def ask(self, _batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
         return await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
@@ -56,6 +64,10 @@ class LocalAsking:
 
     async def forget(self, canonicals: Sequence[str], /) -> None:
         await self._commit.ask_visited(partial(self._visited.forget_many, canonicals))
+
+
+def _recalls_nothing(canonicals: Sequence[str], /) -> bool:  # noqa: ARG001
+    return False
 
 
 def make_asking(store: Store, visited: VisitedSet, commit: Commit) -> Asking:

@@ -25,6 +25,10 @@ class SharedAsking:
 
     is_prompt = False
 
+    def recalls(self, canonicals: Sequence[str], /) -> bool:
+        """Such a set has a cache of its own, which `ask` uses."""
+        return False
+
     def __init__(self, store: Store, visited: SharedSet, commit: Commit) -> None:
         self._store = store
         self._visited = visited

@@ -1,11 +1,16 @@
 import asyncio
+import errno
 import gc
+import os
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import pytest
 
 from crawler.testing.frontier.crawls import page
+from crawler.testing.loops import in_virtual_time
+from frontier import StoreFailed, StoreFull
 from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
 from frontier.transitions.uncancellable import run_prompt_in_turn, run_uncancellable
@@ -62,6 +67,53 @@ async def test_the_links_of_a_page_are_admitted_without_a_turn_of_the_loop() -> 
     with pytest.raises(StopIteration) as end:
         frontier.add([page("a", "1"), page("b", "1"), page("a", "1")]).send(None)
     assert end.value.value == 2
+    await frontier.aclose()
+
+
+class Asked(ExactSet):
+    """Counts how often it was asked."""
+
+    asked = 0
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        self.asked += 1
+        return await super().add_many(urls)
+
+
+async def test_links_that_were_met_just_now_are_counted_and_not_asked_about() -> None:
+    visited, url = Asked(), page("a", "1")
+    frontier = await QueueFrontier.open(MemoryStore(), RecentUrls(visited, size=100))
+    assert [await frontier.add([url, page("b")]) for _ in range(3)] == [2, 0, 0]
+    assert visited.asked == 1
+    entry = await frontier.status_of(url.canonical)
+    assert entry is not None
+    assert entry.hit_count == 3
+    assert visited.describe().count == 2
+    await frontier.aclose()
+    with pytest.raises(StoreFailed, match="closed"):
+        await frontier.add([url])
+
+
+class FullOnce(MemoryStore):
+    """Has no space for the first URLs."""
+
+    was_full = False
+
+    def admit(self, *args: Any, **others: Any) -> None:
+        if not self.was_full:
+            self.was_full = True
+            raise StoreFull(os.strerror(errno.ENOSPC))
+        super().admit(*args, **others)
+
+
+@in_virtual_time
+async def test_links_that_another_page_has_not_admitted_yet_are_waited_for() -> None:
+    frontier = await QueueFrontier.open(FullOnce(), RecentUrls(ExactSet(), size=100))
+    first = asyncio.create_task(frontier.add([page("a")]))
+    await asyncio.sleep(0)
+    assert await frontier.add([page("a")]) == 0
+    assert await frontier.status_of(page("a").canonical) is not None
+    assert await first == 1
     await frontier.aclose()
 
 

@@ -127,6 +127,22 @@ async def test_at_least_the_last_urls_are_known_and_not_many_more(size: int, see
     assert visited.describe().details["recent_misses"] == sum(map(len, inner.batches))
 
 
+async def test_only_urls_that_were_met_just_now_are_recalled() -> None:
+    inner = Asked()
+    visited = RecentUrls(inner, size=32)
+    await visited.add_many(["a", "b"])
+    assert visited.recalls(["a", "b", "a"])
+    assert not visited.recalls(["a", "c"])
+    assert await visited.add_many(["c"]) == [True]
+    assert not visited.recalls(["a"])  # more than a sixteenth of the size was fresh: nothing is any more
+    assert await visited.add_many(["a"]) == [False]
+    assert visited.recalls(["a"])
+    await visited.forget_many(["a"])
+    assert not visited.recalls(["a"])
+    details = visited.describe().details
+    assert (details["recent_hits"], details["recent_misses"]) == (5, 3)
+
+
 async def test_hits_are_counted() -> None:
     visited = RecentUrls(ExactSet(), size=10)
     await visited.add_many(["a", "b", "a"])
