@@ -18,7 +18,7 @@ class GroupLimit(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the group rests at least as long as the queue whose URL was fetched."""
 
     def rest_after_s(self, cooldown_s: float) -> float:
-        return max(self.rest_s, cooldown_s) if self.shares_cooldown else self.rest_s
+        return cooldown_s if self.shares_cooldown and cooldown_s > self.rest_s else self.rest_s
 
 
 def _no_groups(queue_key: str) -> Sequence[str]:  # noqa: ARG001

@@ -87,7 +87,9 @@ class Peers:
     def closed_group(self) -> Group | None:
         """The first of their groups that holds them back."""
         for group in self.groups:
-            if not group.is_open_without(0):
+            # What `Group.is_open` says, without two calls for each of several looks a page.
+            is_full = group.at_once is not None and group.leased >= group.at_once
+            if is_full or group.resting or group.is_elsewhere:
                 return group
         return None
 
@@ -208,8 +210,10 @@ class Groups:
         The wake time of a queue that is alone on its host also says how long the host rests. That is not so for a queue
         `in_trouble`: perhaps only one port of its host does not answer. Then the host's group gets a rest of its own.
         """
-        rests: list[tuple[str, float]] = []
         peers = self.peers_of.get(queue.key)
+        if peers is None and not in_trouble:
+            return ()
+        rests: list[tuple[str, float]] = []
         for group in peers.groups if peers else ():
             until = now + group.limit.rest_after_s(cooldown_s)
             if until > now:
@@ -256,7 +260,7 @@ class Groups:
 
     def _rest(self, group: Group, until: float, *, now: float) -> None:
         # A rest that is already over must not replace one whose end has not been handled yet.
-        if until > max(now, group.wake_at):
+        if until > now and until > group.wake_at:
             group.wake_at = until
             group.resting = True
             heapq.heappush(self.rest_heap, (until, next(self._tie), group))

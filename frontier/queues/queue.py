@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from frontier.queues.lifecycle import EXHAUSTED, RETIRED, QueueState
-from frontier.values import Health
+from frontier.values import HEALTHY, Health
 
 NEUTRAL_PRECEDENCE: Final = 128
 """The precedence of all queues, unless they take that of their best URL."""
@@ -30,7 +30,7 @@ class QueueRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Pending URLs, the leased ones included."""
     wake_at: float = 0.0
     """It rests until this time, in seconds since 1970."""
-    health: Health = Health()
+    health: Health = HEALTHY
     precedence: int = NEUTRAL_PRECEDENCE
     """0..255; lower goes first."""
     spent: int = 0

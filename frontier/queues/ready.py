@@ -186,7 +186,8 @@ class ReadyQueues:
     def _admit_parked(self, peers: Peers) -> None:
         """The peers have left the common FIFO, so others of their groups may enter it."""
         for group in peers.groups:
-            self.admit_parked(group)
+            if group.parked:
+                self.admit_parked(group)
 
 
 def _first_of(peers: Peers) -> tuple[int, Queue] | None:

@@ -20,6 +20,7 @@ from frontier.queues.lifecycle import (
     READY,
     RETIRED,
     SNOOZED,
+    SUCCESSORS,
     IllegalTransition,
     QueueState,
     check_transition,
@@ -27,7 +28,7 @@ from frontier.queues.lifecycle import (
 )
 from frontier.queues.placement import Placement
 from frontier.queues.queue import Prerequisite, Queue, QueueRecord
-from frontier.values import Budgets
+from frontier.values import Budgets, Health
 
 SNOOZED_IN_MEMORY = 50_000
 READY_IN_MEMORY = 50_000
@@ -115,17 +116,30 @@ class Schedule:
         return ready + self._snoozed.first_keys(until, limit - len(ready))
 
     def plan_end(
-        self, queue: Queue, end: LeaseEnd, /, *, now: float, others_wait: bool = False, **changes: object
+        self,
+        queue: Queue,
+        end: LeaseEnd,
+        /,
+        *,
+        now: float,
+        others_wait: bool = False,
+        health: Health | None = None,
+        pace_s: float | None = None,
+        drained: tuple[int, int] | None = None,
     ) -> EndPlan:
         """Compute what `settle` will do at the end of a lease, if the queue does not change before. `others_wait` says
-        whether other queues wait to become active; `changes` are other fields of the record that change with it."""
+        whether other queues wait to become active. The other arguments change fields of the record with it: `drained`
+        is how far it is drained, and its precedence then."""
         before, session = queue.record, self.budgets.session
         record = msgspec.structs.replace(
             before,
             size=before.size - end.removes_url,
             wake_at=max(before.wake_at, now + end.cooldown_s),
             spent=before.spent + end.cost,
-            **changes,
+            health=before.health if health is None else health,
+            pace_s=before.pace_s if pace_s is None else pace_s,
+            drained_to=before.drained_to if drained is None else drained[0],
+            precedence=before.precedence if drained is None else drained[1],
         )
         state = next_state(
             size=record.size,
@@ -230,7 +244,8 @@ class Schedule:
             raise IllegalTransition(
                 f"queue {queue.key} has {queue.record.size} URLs and {queue.leased} leases: can't settle one"
             )
-        check_transition(queue.key, queue.state, plan.state)
+        if plan.state not in SUCCESSORS[queue.state]:
+            check_transition(queue.key, queue.state, plan.state)
         peers = self.groups.peers_of.get(queue.key)
         # Most queues with several leases stay ready, and keep their place.
         stays = (
@@ -256,7 +271,8 @@ class Schedule:
             self._placement.move(queue, plan.state)  # a group of the queue rests now
         if peers is not None:
             for group in peers.groups:
-                self._ready.admit_parked(group)
+                if group.parked:
+                    self._ready.admit_parked(group)
         if plan.end.ends_prerequisite and self._queues.get(queue.key) is queue:
             self._placement.regroup(queue, queue.record.address, None, now=plan.now)
 

@@ -42,7 +42,6 @@ def plan_update(
     `send_to` says that the queue leaves the active ones: INACTIVE sends it behind the queues that wait, SNOOZED among
     those that were spilled.
     """
-    count_queue(counters, before, sign=-1)
     position = before.position
     if after.size == 0 or is_retired(after, budgets):
         position = None
@@ -50,8 +49,13 @@ def plan_update(
         position = _next_position(counters, SNOOZED, int(after.wake_at * 1000) + 1)
     elif send_to is INACTIVE or position is None or after.precedence != before.precedence:
         position = _next_position(counters, INACTIVE, after.precedence)
-    if position is not before.position:
-        after = msgspec.structs.replace(after, position=position)
+    else:  # it keeps its position, as after most fetches
+        counters.pending += after.size - before.size
+        if after.health is not before.health:
+            counters.troubled_queues += (after.health.error_streak > 0) - (before.health.error_streak > 0)
+        return QueueUpdate(after, position, group_rests)
+    count_queue(counters, before, sign=-1)
+    after = msgspec.structs.replace(after, position=position)
     count_queue(counters, after)
     return QueueUpdate(after, before.position, group_rests)
 

@@ -42,9 +42,8 @@ class Leases:
         """`count_links` gives the links to a URL that its own record does not count."""
         self._count_links = count_links
         self._open: dict[int, OpenLease] = {}
-
-    def __contains__(self, number: object) -> bool:
-        return number in self._open
+        self.numbers = self._open.keys()
+        """The numbers of their URLs."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -118,8 +117,8 @@ class Leasing:
                 self._commit.fail_on_error.handle(error)
                 raise
             if lease is not None:
-                if waiters:
-                    active.wake(len(waiters))  # other queues may be ready too, or inactive
+                if waiters.waiting:
+                    active.wake(len(waiters.waiting))  # other queues may be ready too, or inactive
                 return lease
             if active.is_complete():
                 self._check_balance()
@@ -152,7 +151,7 @@ class Leasing:
         active.refill(now)
         while (queue := active.schedule.lease()) is not None:
             try:
-                pending = active.prefetch.take(queue.key, self._leases)
+                pending = active.prefetch.take(queue.key, self._leases.numbers)
                 if pending is not None:
                     return self._leases.grant(pending, queue, now=now)
                 self._correct_size(queue, now)

@@ -38,7 +38,7 @@ class Reserving:
 
     def end(self, held: OpenLease, update: QueueUpdate) -> None:
         """The lease has ended with this update of its queue."""
-        if (reservations := self._active.reservations) is None or not held.reserved:
+        if (reservations := self._active.reservations) is None:
             return
         now, rests = self._active.now(), dict(update.group_rests)
         for group in held.reserved:

@@ -245,25 +245,22 @@ class Settling:
         active, queue, settings = self._active, held.queue, self._active.settings
         before, schedule, is_last = queue.record, active.schedule, queue.leased == 1
         counters = active.copy_counters(now)
-        health = before.health if health is None else health
-        drained_to, precedence = (
-            self._drain(before) if end.removes_url and is_last else (before.drained_to, before.precedence)
-        )
         plan = schedule.plan_end(
             queue,
             end,
             now=now,
             others_wait=active.inactive.best_precedence is not None,
             health=health,
-            pace_s=before.pace_s if pace_s is None else pace_s,
-            drained_to=drained_to,
-            precedence=precedence,
+            pace_s=pace_s,
+            drained=self._drain(before) if end.removes_url and is_last else None,
         )
-        if precedence >= settings.precedence_floor and plan.state in (READY, SNOOZED) and is_last:
+        is_excluded = plan.record.precedence >= settings.precedence_floor
+        if is_excluded and plan.state in (READY, SNOOZED) and is_last:
             plan = replace(plan, state=INACTIVE, spills=False)
         rests: tuple[tuple[str, float], ...] = ()
         if end.asked:
-            rests = schedule.groups.plan_rests(queue, end.group_rest_s, now=now, in_trouble=health.error_streak > 0)
+            in_trouble = plan.record.health.error_streak > 0
+            rests = schedule.groups.plan_rests(queue, end.group_rest_s, now=now, in_trouble=in_trouble)
         send_to = plan.state if plan.spills or plan.state is INACTIVE else None
         update = plan_update(before, plan.record, counters, settings.budgets, send_to=send_to, group_rests=rests)
         if update.record is not plan.record:
@@ -283,9 +280,11 @@ class Settling:
         """Apply the end of a lease that has been written."""
         before = held.queue.record
         self._leases.end(held)
-        self._reserving.end(held, update)
+        if held.reserved:
+            self._reserving.end(held, update)
         self._active.apply_end(held.queue, plan, update)
-        _log_health(before, update.record)
+        if update.record.health is not before.health:
+            _log_health(before, update.record)
 
 
 def _log_health(before: QueueRecord, after: QueueRecord) -> None:

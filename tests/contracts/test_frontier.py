@@ -51,7 +51,7 @@ class OurContract(ActiveQueueTests):
             lease = await anext(frontier)
             for _ in range(50):
                 assert await no_lease_for(frontier, 1)
-            assert not frontier._active.waiters._waiting
+            assert not frontier._active.waiters.waiting
             await settle(frontier, lease)
 
 

@@ -7,7 +7,7 @@ import msgspec
 from frontier.leveldb.format.encoding import DecodeError, decoder, encode_record
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
-from frontier.values import Health
+from frontier.values import HEALTHY, Health
 
 _QUEUE = struct.Struct(">BBBQdIdQqQ")
 _POSITION = struct.Struct(">BQQ")
@@ -20,7 +20,6 @@ _HAS_POSITION = 2
 _HAS_MORE = 4
 _STATES = tuple(QueueState)
 """Indexed by their numbers."""
-_HEALTHY = Health()
 
 
 class _More(msgspec.Struct, array_like=True, tag=5, gc=False):
@@ -39,10 +38,14 @@ _decode_more = decoder(msgspec.msgpack.Decoder(_More).decode)
 def encode_queue(queue: QueueRecord) -> bytes:
     health, position = queue.health, queue.position
     more = None
-    in_trouble = health.trouble is not None or health.answered or health.probe_at
-    if in_trouble or health.pressure or queue.address is not None:
-        more = _More(health.trouble, health.pressure, health.probe_at, queue.address, health.answered)
-    flags = _RETIRED * queue.retired | _HAS_POSITION * (position is not None) | _HAS_MORE * (more is not None)
+    flags = _RETIRED if queue.retired else 0
+    if position is not None:
+        flags |= _HAS_POSITION
+    if health is not HEALTHY or queue.address is not None:
+        in_trouble = health.trouble is not None or health.answered or health.probe_at
+        if in_trouble or health.pressure or queue.address is not None:
+            more = _More(health.trouble, health.pressure, health.probe_at, queue.address, health.answered)
+            flags |= _HAS_MORE
     value = _QUEUE.pack(
         _QUEUE_FORM,
         flags,
@@ -116,7 +119,7 @@ def _decode_tail(tail: bytes, flags: int) -> tuple[Position | None, _More | None
 
 def _health(error_streak: int, more: _More | None) -> Health:
     if more is None:
-        return Health(error_streak=error_streak) if error_streak else _HEALTHY
+        return Health(error_streak=error_streak) if error_streak else HEALTHY
     return Health(
         error_streak=error_streak,
         answered=more.answered,

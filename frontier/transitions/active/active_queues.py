@@ -172,7 +172,7 @@ class ActiveQueues:
             self.prefetch.drop(queue.key)
             if update.new_position is not None:
                 self.inactive.add(update.new_position)
-        if not self.waiters:
+        if not self.waiters.waiting:
             return
         # A part whose URLs are all settled waits for links of others: nobody need look.
         if self._store.part is None and self.is_complete():

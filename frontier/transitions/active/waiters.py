@@ -22,27 +22,24 @@ class Waiters:
         self._now = now
         self._deadline = deadline
         self._wake_due = wake_due
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        """Those that have not been woken."""
         self._looking = 0
         """Tasks that were woken and have not looked yet."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
 
-    def __len__(self) -> int:
-        """The number of waiting tasks."""
-        return len(self._waiting)
-
     async def wait(self) -> None:
         """Wait until woken. If the task is cancelled, its caller must `wake` another one: it may have been woken."""
         waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        self.waiting.append(waiter)
         self._set_timer()
         try:
             await waiter
         finally:
             if waiter.cancelled():
                 with suppress(ValueError):
-                    self._waiting.remove(waiter)
+                    self.waiting.remove(waiter)
             else:
                 self._looking -= 1
 
@@ -57,17 +54,17 @@ class Waiters:
         self._wake(count - self._looking)
 
     def _wake(self, count: int) -> None:
-        while count > 0 and self._waiting:
-            waiter = self._waiting.popleft()
+        while count > 0 and self.waiting:
+            waiter = self.waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 self._looking += 1
                 count -= 1
-        if self._waiting:
+        if self.waiting:
             self._set_timer()
 
     def wake_all(self) -> None:
-        self._wake(len(self._waiting))
+        self._wake(len(self.waiting))
 
     def close(self) -> None:
         """Wake all tasks and stop the timer."""
@@ -90,5 +87,5 @@ class Waiters:
 
     def _on_timer(self) -> None:
         self._timer = None
-        if self._waiting:
+        if self.waiting:
             self.wake(self._wake_due())

@@ -219,4 +219,4 @@ async def test_events_that_follow_each_other_wake_no_worker_in_vain(leases: int)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert len(looks.waiters) == 0
+    assert not looks.waiters.waiting
