@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.page import Fetched, PageRecord
@@ -95,6 +96,10 @@ class _NotNow(OSError, NotTaken):
     """A sink has not taken a page. It is also a `NotTaken`, so that the URL is handed back if nobody waits any more."""
 
 
+def _not_now(refusal: NotTaken) -> _NotNow:
+    return _NotNow(str(refusal) or "it takes no page now")
+
+
 class FullDiskSink:
     """A sink that waits while the disk is full, or while the wrapped sink takes no page. Wrap each of several sinks on
     its own, so that none writes a page twice because another failed."""
@@ -112,17 +117,21 @@ class FullDiskSink:
         try:
             if self._before_write is not None:
                 self._before_write()
-            await self._write(page, record)
+            await self._sink.write(page, record)
+        except GivenBack:
+            raise
+        except NotTaken as refusal:
+            await self._wait_for(partial(self._write_again, page, record), _not_now(refusal))
         except OSError as failure:
-            await self._wait_for(lambda: self._write(page, record), failure)
+            await self._wait_for(partial(self._write_again, page, record), failure)
 
-    async def _write(self, page: Fetched | None, record: PageRecord) -> None:
+    async def _write_again(self, page: Fetched | None, record: PageRecord) -> None:
         try:
             await self._sink.write(page, record)
         except GivenBack:
             raise
         except NotTaken as refusal:
-            raise _NotNow(str(refusal) or "it takes no page now") from refusal
+            raise _not_now(refusal) from refusal
 
     async def _wait_for(self, write: Callable[[], Awaitable[None]], failure: OSError) -> None:
         waits = self._waits or isinstance(failure, NotTaken)

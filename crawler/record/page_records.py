@@ -29,7 +29,6 @@ from frontier import Lease, UrlState
 
 _DONE = UrlState.DONE.name.lower()
 _FAILED = UrlState.FAILED.name.lower()
-_END_OF_AUTHORITY = re.compile("[/?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
 
@@ -91,6 +90,10 @@ def fetched_record(
             received_bytes=len(fetched.raw_body),
             truncated=fetched.truncated,
             rendering=fetched.rendering,
+            references=None if links.references is None else list(links.references),
+            link_details=None if links.details is None else list(links.details),
+            refused=dict(links.refused) if links.refused else None,
+            refusals=_written(links.refusals) if links.refusals else None,
         )
     elif isinstance(fetched, Redirect):
         record = replace(
@@ -99,11 +102,11 @@ def fetched_record(
             redirect=redirect or fetched.location,
             size_bytes=len(fetched.body),
             received_bytes=len(fetched.raw_body),
+            refused=dict(links.refused) if links.refused else None,
+            refusals=_written(links.refusals) if links.refusals else None,
         )
     if extract is not None:
         record = _with_extract(record, extract)
-    if links is not _NO_LINKS:
-        record = _with_links(record, links)
     if repeat is not None:
         record = _with_repeat(record, repeat)
     return record if content is None else _with_content(record, content)
@@ -165,14 +168,8 @@ def _with_extract(record: PageRecord, extract: Extract) -> PageRecord:
     )
 
 
-def _with_links(record: PageRecord, links: FoundLinks) -> PageRecord:
-    return replace(
-        record,
-        references=None if links.references is None else list(links.references),
-        link_details=None if links.details is None else list(links.details),
-        refused=dict(links.refused) if links.refused else None,
-        refusals=[(url, str(reason)) for url, reason in links.refusals] if links.refusals else None,
-    )
+def _written(refusals: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(url, str(reason)) for url, reason in refusals]
 
 
 def _with_repeat(record: PageRecord, repeat: Repeat) -> PageRecord:
@@ -200,6 +197,8 @@ def _with_content(record: PageRecord, content: Content) -> PageRecord:
 
 def _message(lease: Lease, page: Page, extract: Extract | None, content: Content | None) -> str | None:
     """What people should know about a page that was fetched."""
+    if page.message is None and content is None and page.status < 300 and lease.url.kind != SITEMAP:
+        return None if extract is None else extract.error or None  # of most pages, nothing
     found = [page.message]
     if page.status in REDIRECTS:
         found.append("a redirect that leads nowhere: its Location is missing or empty")
@@ -221,9 +220,10 @@ def resolved_url(url: str, ip: str | None, port: int | None, /) -> str | None:
     scheme, separator, rest = url.partition("://")
     if ip is None or not separator:
         return None
-    found = _END_OF_AUTHORITY.search(rest)
-    end = len(rest) if found is None else found.start()
+    known = rest.partition("/")[0]
+    if "?" in known or "#" in known:  # not in a serialised URL
+        known = re.split("[?#]", known, maxsplit=1)[0]
     authority = f"[{ip}]" if ":" in ip else ip
     if port is not None and port != _DEFAULT_PORTS.get(scheme):
         authority = f"{authority}:{port}"
-    return f"{scheme}://{authority}{rest[end:]}"
+    return f"{scheme}://{authority}{rest[len(known) :]}"

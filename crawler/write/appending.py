@@ -46,23 +46,31 @@ class AppendFile:
 
     def append(self, *pieces: bytes) -> None:
         """Append a chunk, given in pieces. If it can't be written completely, restore the file and raise `OSError`."""
-        self.ensure_intact()
+        if self._damage is not None:
+            self.ensure_intact()
         fd = self._descriptor()
         size = sum(map(len, pieces))
         try:
-            for piece in pieces if size > _JOINED_BYTES else [b"".join(pieces)]:
-                rest = memoryview(piece)
-                while rest:
-                    if self._before_write is not None:
-                        self._before_write()
-                    written = os.write(fd, rest)
-                    if written == 0:
-                        raise OSError(errno.EIO, os.strerror(errno.EIO))
-                    rest = rest[written:]
+            for piece in filter(None, pieces) if size > _JOINED_BYTES else (b"".join(pieces),):
+                if self._before_write is not None:
+                    self._before_write()
+                written = os.write(fd, piece)
+                if written < len(piece):
+                    self._write_rest(fd, memoryview(piece)[written:])
         except OSError as error:
             self._take_back(fd)
             raise self._explain(error) from error
         self.size += size
+
+    def _write_rest(self, fd: int, rest: memoryview) -> None:
+        """Write what the system has not taken at once."""
+        while rest:
+            if self._before_write is not None:
+                self._before_write()
+            written = os.write(fd, rest)
+            if written == 0:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            rest = rest[written:]
 
     async def settle(self) -> None:
         """Return once all chunks appended so far are as durable as promised. Concurrent callers share a sync.
