@@ -95,6 +95,8 @@ class BySite(Generic[_Value]):
         self._make = make
         self._default = make(())
         self._values: dict[BlockNumbers, _Value] = {(): self._default}
+        self.everywhere: _Value | None = None if blocks else self._default
+        """The value of all URLs and queues, if there are no blocks."""
 
     def of(self, url: str, /) -> _Value:
         return self._default if self._blocks is None else self._value(self._blocks.of(url))

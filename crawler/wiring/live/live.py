@@ -72,7 +72,7 @@ class LiveSettings:
 
     def _replace_values(self, config: Config, values: Values) -> None:
         adjustable = self._adjustable
-        adjustable.latest.values = values
+        adjustable.latest.set(values)
         adjustable.robots.lifetimes = robots_lifetimes(config)
         adjustable.robots.sitemap_paths = config.scope.sitemap_paths
         adjustable.space.set(config)

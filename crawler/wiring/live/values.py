@@ -73,22 +73,28 @@ class Latest:
     """The values that hold now, as functions for components."""
 
     def __init__(self, values: Values) -> None:
+        self.set(values)
+
+    def set(self, values: Values) -> None:
+        """From now on these values hold."""
         self.values = values
+        # Asked for nine times a page: without blocks of sites, which is usual, that takes one call instead of two.
+        self._everywhere, self._of_site = values.by_site.everywhere, values.by_site.of
 
     def policy(self, url: str, /) -> ResponsePolicy:
-        return self.values.by_site.of(url).policy
+        return (self._everywhere or self._of_site(url)).policy
 
     def request_limits(self, url: str, /) -> RequestLimits:
-        return self.values.by_site.of(url).request_limits
+        return (self._everywhere or self._of_site(url)).request_limits
 
     def page_limits(self, url: str, /) -> PageLimits | None:
-        return self.values.by_site.of(url).page_limits
+        return (self._everywhere or self._of_site(url)).page_limits
 
     def sitemap_limits(self, url: str, /) -> SitemapLimits:
-        return self.values.by_site.of(url).sitemap_limits
+        return (self._everywhere or self._of_site(url)).sitemap_limits
 
     def obeys_robots(self, url: str, /) -> bool:
-        return self.values.by_site.of(url).obeys_robots
+        return (self._everywhere or self._of_site(url)).obeys_robots
 
     def scope(self) -> Scope:
         return self.values.scope
