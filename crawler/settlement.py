@@ -32,6 +32,7 @@ from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, LastVisit, Lease, Outcome, UrlState
 
 _STATE_BY_NAME: Final = {state.name.lower(): state for state in UrlState}
+_GONE: Final = str(Change.GONE)
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
 
 
@@ -300,4 +301,4 @@ def _digest(lease: Lease, fetched: Fetched, sha1: bytes | None) -> bytes | None:
 def _note_of(record: PageRecord) -> str | None:
     """What the ledger notes of a page that did not fail: why its links were not followed, why the archive does not have
     it, or that it is gone."""
-    return record.not_followed or record.not_archived or (str(Change.GONE) if record.change == Change.GONE else None)
+    return record.not_followed or record.not_archived or (_GONE if record.change == _GONE else None)
