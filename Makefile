@@ -27,7 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard frontier/link_table/*.[ch] visited/bits/*.[ch] crawler/page/*.[ch] crawler/url/*.[ch] crawler/discover/links/*.[ch] crawler/read/*/*.[ch] crawler/repeats/*.[ch])
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard frontier/link_table/*.[ch] visited/bits/*.[ch] crawler/page/*.[ch] crawler/page/headers/*.[ch] crawler/url/*.[ch] crawler/discover/links/*.[ch] crawler/read/*/*.[ch] crawler/repeats/*.[ch])
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
 SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
@@ -88,9 +88,9 @@ $(RUNS): $(MADE) $(BUILT_FROM)
 		echo 'plyvel could not be built against libleveldb-dev; its wheel is taken, which is slower.' >&2; }
 	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
 	@[ ! -e visited/bits/_kernel.c ] || $(BIN)/python -c 'import sys, visited.bits._kernel; from frontier.link_table import table; \
-		from crawler.page import digests; from crawler.url import hrefs; from crawler.discover.links import bulk; from crawler.read.elements import markup; from crawler.read.html import scan; \
+		from crawler.page import digests; from crawler.page.headers import wanted; from crawler.url import hrefs; from crawler.discover.links import bulk; from crawler.read.elements import markup; from crawler.read.html import scan; \
 		from crawler.read.similarity import simhash; from crawler.repeats import similar; \
-		sys.exit(not all(each.IS_COMPILED for each in (table, digests, hrefs, bulk, markup, scan, simhash, similar)))' 2>/dev/null || \
+		sys.exit(not all(each.IS_COMPILED for each in (table, digests, wanted, hrefs, bulk, markup, scan, simhash, similar)))' 2>/dev/null || \
 		echo 'Built without its C code, which needs a compiler and Python.h: everything works, only slower.' >&2
 	@# With PYTHONDONTWRITEBYTECODE, each command would compile its modules anew, which doubles its start.
 	@$(BIN)/python -m compileall -q config crawler frontier visited onceover_crawler.py
@@ -155,7 +155,7 @@ bench: debian $(BENCHES)
 clean:
 	rm -rf $(VENV) build dist *.egg-info examples/*/build examples/*/*.egg-info \
 		htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-		.import_linter_cache visited/bits/*.so frontier/link_table/*.so crawler/page/*.so crawler/url/*.so \
+		.import_linter_cache visited/bits/*.so frontier/link_table/*.so crawler/page/*.so crawler/page/headers/*.so crawler/url/*.so \
 		crawler/discover/links/*.so crawler/read/*/*.so crawler/repeats/*.so
 	rm -rf __pycache__ docs/__pycache__
 	find config crawler examples frontier tests tools visited -name __pycache__ -prune -exec rm -rf {} +

@@ -8,6 +8,7 @@ SOURCES = (
     "frontier/link_table/_link_table.c",
     "visited/bits/_kernel.c",
     "crawler/page/_digests.c",
+    "crawler/page/headers/_wanted.c",
     "crawler/url/_hrefs.c",
     "crawler/discover/links/_bulk.c",
     "crawler/read/elements/_markup.c",

@@ -11,6 +11,7 @@
     connections connections to servers, as counts
     anchors     to which links with a fragment lead, as records have them
     record      a page record, one line of `records/*.jsonl`, and whether it counts as a page
+    headers     the headers of a response, by name
     digests     SHA-1 digests of bodies, and hashes of texts as keys
     moments     moments as records and archives write them
     number_set  a set of record numbers, with one bit for each
@@ -24,6 +25,7 @@ from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import READ_IN_PART, Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, ROBOTS_FAILURES, TRANSIENT_FAILURES, FailureKind
+from crawler.page.headers import wanted_headers
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, EXTERNAL, SEED, SITEMAP, Link, LinkDetail, LinkKind
 from crawler.page.moments import rfc3339
 from crawler.page.preference import NO_USAGE, Preference, Usage
@@ -97,4 +99,5 @@ __all__ = [
     "counts_as_page",
     "digest_text",
     "rfc3339",
+    "wanted_headers",
 ]

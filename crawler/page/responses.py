@@ -6,6 +6,7 @@ from typing import Final, Literal, Self
 import msgspec
 
 from crawler.page.failures import FailureKind
+from crawler.page.headers import wanted_headers
 from crawler.page.links import Link
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -87,12 +88,8 @@ class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
 
     def header(self, name: str, /) -> str | None:
         """The first header of that name in any case, decoded as Latin-1 and stripped; None if absent."""
-        wanted = name.lower().encode("latin-1")
-        length = len(wanted)
-        for key, value in self.headers:
-            if len(key) == length and key.lower() == wanted:
-                return value.decode("latin-1").strip()
-        return None
+        found = wanted_headers(self.headers, (name.lower().encode("latin-1"),))
+        return found[0][1].decode("latin-1").strip() if found else None
 
 
 class LoadAnswer(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.page import NO_USAGE, Extract, Preference, Response, Usage
+from crawler.page import NO_USAGE, Extract, Preference, Response, Usage, wanted_headers
 from crawler.preferences.directives import robots_tag_words
 from crawler.preferences.signals import (
     CONTENT_SIGNAL,
@@ -24,8 +24,9 @@ MAX_PREFERENCES: Final = 20
 HEADER: Final = "header"
 META: Final = "meta"
 _ROBOTS_TAG: Final = b"x-robots-tag"
-_WANTED: Final = frozenset(
-    {_ROBOTS_TAG, *(each.name.encode() for each in (CONTENT_USAGE, CONTENT_SIGNAL, TDM_RESERVATION, TDM_POLICY))}
+_WANTED: Final = (
+    _ROBOTS_TAG,
+    *(each.name.encode() for each in (CONTENT_USAGE, CONTENT_SIGNAL, TDM_RESERVATION, TDM_POLICY)),
 )
 _TDM: Final = (TDM_RESERVATION.name, TDM_POLICY.name)
 _BY_RANK: Final = (META, HEADER)
@@ -85,10 +86,8 @@ NO_PURPOSE: Final = Preferences()
 
 def _wanted_headers(response: Response) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name, value in response.headers:
-        lower = name.lower()
-        if lower in _WANTED:
-            found.setdefault(lower.decode(), []).append(value.decode("latin-1").strip())
+    for name, value in wanted_headers(response.headers, _WANTED):
+        found.setdefault(name.decode(), []).append(value.decode("latin-1").strip())
     return found
 
 

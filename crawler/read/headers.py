@@ -6,9 +6,10 @@ from typing import Final
 
 import msgspec
 
+from crawler.page import wanted_headers
 from crawler.read.media import extract_media_type
 
-_WANTED: Final = frozenset({b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh"})
+_WANTED: Final = (b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh")
 _LINK = re.compile(r'<([^<>]*)>((?:[^<"]|"(?:[^"\\]|\\.)*"?)*)')
 _PARAMETER = re.compile(r';\s*([^\s=;,"]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"?|([^\s;,"]*)))?')
 
@@ -29,10 +30,8 @@ class Headers(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
     wanted: dict[bytes, list[str]] = {}
-    for name, value in headers:
-        lower = name.lower()
-        if lower in _WANTED:
-            wanted.setdefault(lower, []).append(_text(value).strip())
+    for name, value in wanted_headers(headers, _WANTED):
+        wanted.setdefault(name, []).append(_text(value).strip())
     declared = extract_media_type(wanted.get(b"content-type", ()))
     return Headers(
         media_type=declared.essence,

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from crawler.page import Response, rfc3339
+from crawler.page import Response, rfc3339, wanted_headers
 from crawler.record.dates import http_date
 
-_KEPT = frozenset({b"content-type", b"last-modified", b"etag", b"cache-control", b"expires", b"date", b"age"})
+_KEPT = (b"content-type", b"last-modified", b"etag", b"cache-control", b"expires", b"date", b"age")
 _MAX_AGE_S = 2**31
 _MAX_VALIDATOR_CHARACTERS = 1000
 """The frontier keeps the validators of each URL, and servers refuse requests with headers of more than 8 KB."""
@@ -15,14 +15,12 @@ _MAX_VALIDATOR_CHARACTERS = 1000
 def record_headers(response: Response) -> dict[bytes, str]:
     """The headers that a record needs, by lower-case name: the first of each name, but all of Cache-Control."""
     found: dict[bytes, str] = {}
-    for name, value in response.headers:
-        key = name.lower()
-        if key in _KEPT:
-            text = value.decode("latin-1").strip()
-            if key not in found:
-                found[key] = text
-            elif key == b"cache-control":
-                found[key] = f"{found[key]}, {text}"
+    for key, value in wanted_headers(response.headers, _KEPT):
+        text = value.decode("latin-1").strip()
+        if key not in found:
+            found[key] = text
+        elif key == b"cache-control":
+            found[key] = f"{found[key]}, {text}"
     return found
 
 

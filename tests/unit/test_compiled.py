@@ -12,6 +12,7 @@ from tests.sanitizers.build import extensions
 USERS = {
     "crawler.discover.links._bulk": "crawler.discover.links.bulk",
     "crawler.page._digests": "crawler.page.digests",
+    "crawler.page.headers._wanted": "crawler.page.headers.wanted",
     "crawler.read.elements._markup": "crawler.read.elements.markup",
     "crawler.read.html._scan": "crawler.read.html.scan",
     "crawler.read.similarity._simhash": "crawler.read.similarity.simhash",
