@@ -2,6 +2,7 @@
 
 from collections import deque
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
@@ -10,32 +11,30 @@ _Item = TypeVar("_Item")
 class PriorityFifo(Generic[_Item]):
     """One FIFO for each precedence that was ever used. There are at most 256."""
 
-    __slots__ = ("_fifos", "_precedences")
+    __slots__ = ("_fifos", "_in_order")
 
     def __init__(self) -> None:
         self._fifos: dict[int, deque[_Item]] = {}
-        self._precedences: list[int] = []
-        """The precedences that have a FIFO, in order."""
+        self._in_order: list[tuple[int, deque[_Item]]] = []
+        """The same, in the order of precedences."""
 
     def put(self, precedence: int, item: _Item) -> None:
         fifo = self._fifos.get(precedence)
         if fifo is None:
             fifo = self._fifos[precedence] = deque()
-            self._precedences = sorted(self._fifos)
+            self._in_order = sorted(self._fifos.items(), key=itemgetter(0))
         fifo.append(item)
 
     def first(self) -> tuple[int, _Item] | None:
         """The next item and its precedence."""
-        for precedence in self._precedences:
-            fifo = self._fifos[precedence]
+        for precedence, fifo in self._in_order:
             if fifo:
                 return precedence, fifo[0]
         return None
 
     def first_ones(self, limit: int) -> list[_Item]:
         """The next items, in order; gaps and repeated items may be among them."""
-        fifos = (self._fifos[precedence] for precedence in self._precedences)
-        return list(islice(chain.from_iterable(fifos), limit))
+        return list(islice(chain.from_iterable(fifo for _, fifo in self._in_order), limit))
 
     def pop(self, precedence: int) -> None:
         """Remove the first item of that precedence."""

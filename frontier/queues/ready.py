@@ -48,6 +48,8 @@ class ReadyQueues:
                 self._offer(peers)
         elif peers.offered:
             self._enter_peers(peers, queue.record.precedence)
+        elif peers.ready == 1:
+            self._offer_at(peers, queue.record.precedence)  # the queue is alone, so it is the next
         else:
             self._offer(peers)
 
@@ -157,16 +159,19 @@ class ReadyQueues:
     def _offer(self, peers: Peers) -> None:
         """Let peers enter the common FIFO, or park them with the group that holds them back."""
         best = _first_of(peers)
-        if best is None:
-            return
+        if best is not None:
+            self._offer_at(peers, best[0])
+
+    def _offer_at(self, peers: Peers, precedence: int) -> None:
+        """The same for peers whose next queue has this precedence."""
         group = peers.closed_group
         if group is not None:
-            group.park(peers, best[0])
+            group.park(peers, precedence)
             self.held_back += peers.ready
             return
         peers.offered = True
         self.offered += 1
-        self._enter_peers(peers, best[0])
+        self._enter_peers(peers, precedence)
 
     def _unpark(self, peers: Peers) -> None:
         assert peers.parked_at is not None
