@@ -173,7 +173,12 @@ class QueueFrontier:
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, dead_for_s=outcome.dead_for_s)
         if outcome.state is _PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
-        await self._change(partial(self._settling.done, lease, cooldown_s, outcome, group_cooldown_s=group_cooldown_s))
+        # Not by `_change`: each page would pay for one more coroutine.
+        await self._commit.run(
+            partial(self._settling.done, lease, cooldown_s, outcome, group_cooldown_s=group_cooldown_s)
+        )
+        if self._commit.needs_sync:
+            await self._commit.sync()
 
     async def retry(
         self,

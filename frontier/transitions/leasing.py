@@ -92,45 +92,41 @@ class Leasing:
 
     async def wait_for_lease(self) -> Lease | None:
         """Wait for the next lease. Returns None when the crawl is complete or has been stopped."""
-        try:
-            return await self._find_lease()
-        except BaseException:
-            self._active.wake(1)  # a cancelled task may have been the only one that was about to look
-            raise
-
-    async def _find_lease(self) -> Lease | None:
         active, waiters = self._active, self._active.waiters
-        while True:
-            if self._commit.failure is not None:
-                self._commit.raise_failure()
-            if self._commit.stopped:
-                return None
-            if active.pauses:
-                await waiters.wait()
-                continue
-            try:
-                lease = self._next_lease()
-            except StoreFull as error:
-                await self._commit.wait_for_space(error)
-                continue
-            except BaseException as error:
-                self._commit.fail_on_error.handle(error)
-                raise
-            if lease is not None:
-                if waiters.waiting:
-                    active.wake(len(waiters.waiting))  # other queues may be ready too, or inactive
-                return lease
-            if active.is_complete():
-                self._check_balance()
-                if not self._is_part:
-                    waiters.wake_all()
+        try:
+            while True:
+                if self._commit.failure is not None:
+                    self._commit.raise_failure()
+                if self._commit.stopped:
                     return None
-                await waiters.wait()
-                continue
-            if active.inactive.best_precedence is not None:
-                await asyncio.sleep(0)  # all queues activated so far rest, but there are more
-            else:
-                await waiters.wait()
+                if active.pauses:
+                    await waiters.wait()
+                    continue
+                try:
+                    lease = self._next_lease()
+                except StoreFull as error:
+                    await self._commit.wait_for_space(error)
+                    continue
+                except BaseException as error:
+                    self._commit.fail_on_error.handle(error)
+                    raise
+                if lease is not None:
+                    if waiters.waiting:
+                        active.wake(len(waiters.waiting))  # other queues may be ready too, or inactive
+                    return lease
+                if active.is_complete():
+                    self._check_balance()
+                    if not self._is_part:
+                        waiters.wake_all()
+                        return None
+                    await waiters.wait()
+                elif active.inactive.best_precedence is not None:
+                    await asyncio.sleep(0)  # all queues activated so far rest, but there are more
+                else:
+                    await waiters.wait()
+        except BaseException:
+            active.wake(1)  # a cancelled task may have been the only one that was about to look
+            raise
 
     def _check_balance(self) -> None:
         """Raise `StoreFailed` if no queue has URLs, but the counters say otherwise."""
