@@ -106,7 +106,7 @@ class HttpFetcher:
             if request.is_check:
                 raw, truncated = b"", None
             fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim)
-            if self._signing is not None and b"accept-signature" in response.headers:
+            if self._signing is not None and b"accept-signature" in response.headers.named:
                 fetched = await self._learn_challenge(url.whole, headers, signed, response, fetched)
             return fetched
         except Exception as error:

@@ -119,7 +119,7 @@ async def _decode_body(response: Response, raw: bytes, *, limits: RequestLimits,
 
 
 def _codings_in(response: Response, header: bytes) -> list[str]:
-    return codings(",".join(response.headers.all(header))) if header in response.headers else []
+    return codings(",".join(response.headers.all(header))) if header in response.headers.named else []
 
 
 def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: float) -> _DecodedBody:
@@ -160,7 +160,8 @@ async def interpret(
     if status == 304 and _CONDITIONS.isdisjoint(response.request_headers):
         raise NoResponse("a 304 to a request that set no condition")
     decoded = _DecodedBody(raw, raw)
-    if raw and (b"content-encoding" in response.headers or b"transfer-encoding" in response.headers):
+    named = response.headers.named
+    if raw and (b"content-encoding" in named or b"transfer-encoding" in named):
         decoded = await _decode_body(response, raw, limits=limits, claim=claim)
         if truncated in ("time", "disconnect") and _has_length_of_decoded(response, decoded):
             truncated = None

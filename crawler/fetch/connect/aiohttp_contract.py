@@ -24,6 +24,7 @@ _METHODS: Sequence[tuple[Callable[..., Any], str]] = (
     (ResponseHandler.connection_made, "self transport"),
     (ResponseHandler.connection_lost, "self exc"),
     (ResponseHandler.data_received, "self data"),
+    (ResponseHandler.read, "self"),
     (ResponseHandler.feed_data, "self data size"),
     (ResponseHandler.set_exception, "self exc exc_cause"),
     (ResponseHandler.is_connected, "self"),
@@ -42,7 +43,18 @@ _OPTIONS: Sequence[tuple[Callable[..., Any], str]] = (
 )
 
 
-_OF_CONNECTOR: Final = ("_acquired", "_acquired_per_host", "_conns", "_factory", "_keepalive_timeout")
+_OF_CONNECTOR: Final = (
+    "_acquired",
+    "_acquired_per_host",
+    "_cleanup_handle",
+    "_closed",
+    "_conns",
+    "_factory",
+    "_force_close",
+    "_keepalive_timeout",
+    "_waiters",
+)
+_OF_HANDLER: Final = ("_buffer", "_eof", "_exception", "_parser", "_payload", "_should_close", "_waiter", "transport")
 _KEY: Final = "host port is_ssl ssl proxy proxy_auth proxy_headers_hash server_hostname"
 """What tells which requests can share a connection."""
 
@@ -55,7 +67,7 @@ def check_client(connector: aiohttp.TCPConnector) -> None:
     """Raises `ClientRefused` if the installed aiohttp does not fit."""
     missing = [*_differences(), *_missing(connector, "connector", _OF_CONNECTOR)]
     loop = asyncio.get_running_loop()
-    missing += _missing(ResponseHandler(loop), "ResponseHandler", ["_payload", "_parser", "_should_close", "transport"])
+    missing += _missing(ResponseHandler(loop), "ResponseHandler", _OF_HANDLER)
     if missing:
         raise ClientRefused(
             f"aiohttp {aiohttp.__version__} is installed, and differs from {KNOWN} in what the fetcher needs: "

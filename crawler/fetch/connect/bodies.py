@@ -9,6 +9,10 @@ from typing import Any, Final
 
 import aiohttp
 import msgspec
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import StreamReader
+
+from crawler.fetch.connect.response_heads import PlainHead
 
 _HELD_BYTES: Final = 512 * 1024
 """So much of a body may wait to be read before we stop receiving it."""
@@ -74,6 +78,15 @@ class Overhead(msgspec.Struct):
         return self._heads > _MAX_INFORMATIONAL or beside > _MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes
 
 
+def has_more(data: bytes, body_bytes: int, last_bytes: bytes | None) -> bool:
+    """Whether there is more in `data`, with which a body ended, than these last bytes of the body. Of a body in chunks,
+    the `last_bytes` are known. It ends with an empty line, and so does a whole head behind it, which the parser
+    reports."""
+    if last_bytes is not None:
+        return not last_bytes.replace(b"\r", b"").endswith(b"\n\n")
+    return body_bytes < len(data)
+
+
 class PlainBody:
     """The body of a plain response (`response_heads.read_plain_head`), while it is received. It has the methods of
     aiohttp's streams that we use.
@@ -137,13 +150,16 @@ class PlainBody:
         if self._held > _HELD_BYTES and not self._is_paused:
             self._is_paused = True
             self._pause()
-        self._wake()
+        if self._waiter is not None:
+            self._wake(self._waiter)
 
     def feed_eof(self) -> None:
         """End it, although data may be missing."""
         self._ended = True
-        self._wake()
-        self._go_on()
+        if self._waiter is not None:
+            self._wake(self._waiter)
+        if self._is_paused:
+            self._go_on()
         callback, self._on_eof = self._on_eof, None
         if callback is not None:
             callback()
@@ -151,7 +167,8 @@ class PlainBody:
     def read_nowait(self) -> bytes:
         """What has arrived since it was read."""
         chunks, self._chunks, self._held = self._chunks, [], 0
-        self._go_on()
+        if self._is_paused:
+            self._go_on()
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def readany(self) -> bytes:
@@ -164,14 +181,17 @@ class PlainBody:
                 self._waiter = None
         return self.read_nowait()
 
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+    def _wake(self, waiter: asyncio.Future[None]) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
 
     def _go_on(self) -> None:
-        if self._is_paused:
-            self._is_paused = False
-            self._resume()
+        self._is_paused = False
+        self._resume()
+
+
+Received = tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody]
+"""A head, and the body that belongs to it."""
 
 
 class Chunks:

@@ -128,7 +128,8 @@ class Connections:
         A server that again and again closes a kept connection upon a request gets a new one each time; otherwise half
         of the requests would be lost.
         """
-        if server is not None and self._reuse_failures.get(server, 0) >= _MAX_REUSE_FAILURES:
+        failures = self._reuse_failures
+        if failures and server is not None and failures.get(server, 0) >= _MAX_REUSE_FAILURES:
             return False
         if not self.is_crowded:
             return True

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -13,37 +13,16 @@ from aiohttp.client_reqrep import ConnectionKey
 
 from crawler.fetch.connect.failures import ProxyRefused
 from crawler.fetch.connect.guard import AddressRefused
+from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.names import Names
 from crawler.fetch.connect.routes import SocksProxy
 
 
-class TakenConnection:
-    """A connection that one request uses, until it is given back or closed. It replaces aiohttp's, which takes three
-    times as many calls, for callbacks and warnings that we do not need."""
-
-    __slots__ = ("_connector", "_key", "handler")
-
-    def __init__(self, connector: "RoutedConnector", key: ConnectionKey, handler: ResponseHandler) -> None:
-        self._connector = connector
-        self._key = key
-        self.handler: Any = handler
-        """None once it is given back or closed."""
-
-    def release(self) -> None:
-        """Give it back, so that another request can use it, unless it must be closed."""
-        handler, self.handler = self.handler, None
-        if handler is not None:
-            self._connector._release(self._key, handler)
-
-    def close(self) -> None:
-        """Close it, unless it is given back."""
-        handler, self.handler = self.handler, None
-        if handler is not None:
-            self._connector._release(self._key, handler, should_close=True)
-
-
 class RoutedConnector(aiohttp.TCPConnector):
     """Connects as aiohttp does, but through the SOCKS proxy of a host that has one.
+
+    Who takes a connection gives it back once, for another request or to be closed. The `Connection` of aiohttp, which
+    it would wrap for each request, takes five times as many calls, for callbacks and warnings that we do not need.
 
     `socks` returns the proxy of a host. `names` resolves the proxy, and also the host if the proxy should not: then the
     proxy gets an address that the guard has allowed. `queues_of` says how many queues the host of a URL has: so many
@@ -63,21 +42,47 @@ class RoutedConnector(aiohttp.TCPConnector):
         self._names = names
         self._queues_of = queues_of
 
-    def take_idle(self, key: ConnectionKey) -> TakenConnection | None:
+    def take_idle(self, key: ConnectionKey) -> TolerantHandler | None:
         """An idle connection; None if there is none. aiohttp's `connect` does the same first, but it is a coroutine, so
         a timeout would have to be set for it."""
+        # An empty queue stays, for the connection that soon comes back, until aiohttp next looks at all of them.
         idle = self._conns.get(key)
         while idle:
             handler, since_s = idle.popleft()
-            if not idle:
-                del self._conns[key]
             is_fresh = self._keepalive_timeout is None or monotonic() - since_s <= self._keepalive_timeout
             if is_fresh and handler.is_connected():
                 self._acquired.add(handler)
                 self._acquired_per_host[key].add(handler)
-                return TakenConnection(self, key, handler)
+                return handler  # type: ignore[return-value]
             handler.close()
         return None
+
+    def give_back(self, handler: TolerantHandler) -> None:
+        """Give a connection back, so that another request can use it, unless it must be closed."""
+        key = handler.key
+        assert key is not None, "only who has taken a connection gives it back"
+        taken = self._acquired_per_host.get(key)
+        if (
+            taken is None
+            or self._closed
+            or self._waiters
+            or self._cleanup_handle is None
+            or self._force_close
+            or handler.should_close
+        ):
+            self._release(key, handler)
+            return
+        # The same as aiohttp's, without what is seldom needed.
+        self._acquired.discard(handler)
+        taken.discard(handler)
+        if not taken:
+            del self._acquired_per_host[key]
+        self._conns[key].append((handler, monotonic()))
+
+    def close_taken(self, handler: TolerantHandler) -> None:
+        """Give a connection back, to be closed."""
+        assert handler.key is not None, "only who has taken a connection gives it back"
+        self._release(handler.key, handler, should_close=True)
 
     def _available_connections(self, key: ConnectionKey) -> int:
         if self._queues_of is None:
@@ -86,12 +91,12 @@ class RoutedConnector(aiohttp.TCPConnector):
         queues = self._queues_of(f"{'https' if key.is_ssl else 'http'}://{host}:{key.port}/")
         return self.limit_per_host * queues - len(self._acquired_per_host.get(key, ()))
 
-    async def take(self, request: aiohttp.ClientRequest, timeout: aiohttp.ClientTimeout) -> TakenConnection:  # noqa: ASYNC109
+    async def take(self, request: aiohttp.ClientRequest, timeout: aiohttp.ClientTimeout) -> TolerantHandler:  # noqa: ASYNC109
         """A connection for the request, new unless one becomes idle first."""
         connection = await self.connect(request, [], timeout)
-        handler, connection._protocol = connection._protocol, None
-        assert handler is not None, "nobody else has released it"
-        return TakenConnection(self, connection._key, handler)
+        handler, connection._protocol = cast(TolerantHandler, connection._protocol), None
+        handler.key = connection._key
+        return handler
 
     async def _create_direct_connection(
         self,

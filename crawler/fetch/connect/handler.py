@@ -7,18 +7,18 @@ from typing import Any
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_parser import RawResponseMessage
-from aiohttp.streams import StreamReader
+from aiohttp.streams import EofStream, StreamReader
 
 from crawler.fetch.connect import response_heads
-from crawler.fetch.connect.bodies import PARSER_OPTIONS, BodyEnd, Chunks, Overhead, PlainBody
+from crawler.fetch.connect.bodies import PARSER_OPTIONS, BodyEnd, Chunks, Overhead, PlainBody, Received, has_more
 from crawler.fetch.connect.connections import Connections, Server
 from crawler.fetch.connect.failures import BROKEN_CHUNKS, TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
-from crawler.fetch.connect.response_heads import PlainHead
+from crawler.fetch.connect.response_heads import BEGINNING, BEGINNING_BYTES, PlainHead, end_of_head, read_plain_head
 from crawler.fetch.connect.sockets import has_unread, lacks_close_notify, poll_of
-from crawler.fetch.connect.tls.resuming import ResumingTls
+from crawler.fetch.connect.tls.resuming import keep_session
 from crawler.url.hosts import same_address
 
 
@@ -35,8 +35,10 @@ class TolerantHandler(ResponseHandler):
 
     def __init__(self, connections: Connections, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._connections = connections
+        self.connections = connections
         self.body_end = BodyEnd()
+        self.key: ConnectionKey | None = None
+        """The requests that it can serve; None until the first one takes it."""
         self.peer: Server | None = None
         """The server at its other end."""
         self.requests = 0
@@ -47,11 +49,9 @@ class TolerantHandler(ResponseHandler):
         """When the server closes it unless it is asked again, in the time of the loop."""
         self.asked_at = 0.0
         """When the current or last request was sent, in the time of the loop."""
-        self._is_tls = False
+        self._is_tls = self._spoke_first = self._awaits_head = False
         self._poll: Callable[[int], Sequence[object]] | None = None
         self._largest_piece = 0
-        self._spoke_first = False
-        self._awaits_head = False
         self._pending = b""
         """An incomplete head."""
         self.overhead = Overhead()
@@ -71,16 +71,17 @@ class TolerantHandler(ResponseHandler):
         super().connection_made(transport)
         self._is_tls = transport.get_extra_info("ssl_object") is not None
         self.memory_bytes = memory_of(tls=self._is_tls, largest_piece=0)
-        self._connections.add(self)
+        self.connections.add(self)
         self._poll = poll_of(transport)
         name = transport.get_extra_info("peername")
         self.peer = (same_address(name[0]), name[1]) if name else None
 
     def is_connected(self) -> bool:
-        if self.transport is None or self.transport.is_closing():
+        transport, body = self.transport, self._body
+        if transport is None or transport.is_closing():
             return False
-        if not self._is_idle():
-            return True
+        if self.requests and (body is None or not body.is_eof()):
+            return True  # an answer is on its way
         if self.closes_at is not None and self._loop.time() >= self.closes_at:
             return False
         # Unread input means that the connection has ended, or that the server spoke unasked.
@@ -108,15 +109,25 @@ class TolerantHandler(ResponseHandler):
         now = self._loop.time()
         if self.requests > 1:
             self.interval_s = now - self.asked_at
-            self._connections.note_interval(self.interval_s)
+            self.connections.note_interval(self.interval_s)
         self.asked_at, self._awaits_head, self._pending = now, True, b""
         self._body = self._plain = self._chunks = self._parser = self._payload = None
         self._may_have_body = may_have_body
-        # The request is written as soon as this returns.
-        if (before_request := self._connections.before_request) is not None:
+        if (before_request := self.connections.before_request) is not None:
             before_request()
 
-    def feed_data(self, data: tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody], size: int = 0) -> None:
+    def read(self) -> asyncio.Future[Received]:  # type: ignore[override]
+        """The next head, and the body that belongs to it. To be awaited at once. aiohttp's is a coroutine."""
+        received: asyncio.Future[Received] = self._loop.create_future()
+        if self._buffer:
+            received.set_result(self._buffer.popleft()[0])
+        elif self._eof:
+            received.set_exception(self._exception or EofStream())
+        else:
+            self._waiter = received  # type: ignore[assignment]
+        return received
+
+    def feed_data(self, data: Received, size: int = 0) -> None:
         message, payload = data
         if message.code >= 200 or message.code == 101:
             if self._body is not None:
@@ -127,14 +138,16 @@ class TolerantHandler(ResponseHandler):
             if message.code == 101 or (message.chunked and message.version < (1, 1)):
                 # After a 101, and after chunks by HTTP/1.0 (RFC 9112, 6.1), what comes may answer an earlier request.
                 self.force_close()
-            if self.requests == 1 and self.transport is not None:
-                tls = self.transport.get_extra_info("ssl_object")
-                if isinstance(tls, ResumingTls):
-                    tls.keep_session()
+            if self.requests == 1:
+                keep_session(self.transport)
         elif self.overhead.add(more_heads=1):
             self._refuse(TOO_MUCH)
             return
-        super().feed_data(data, size)  # type: ignore[arg-type]
+        received, self._waiter = self._waiter, None
+        if received is None:
+            self._buffer.append((data, size))  # type: ignore[arg-type]
+        elif not received.done():
+            received.set_result(data)  # type: ignore[arg-type]
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         super().set_exception(exc, *cause)
@@ -174,20 +187,22 @@ class TolerantHandler(ResponseHandler):
         # The body refers to its connection. This cycle would keep both, and the state of TLS, until the next garbage
         # collection, which is rare.
         self._body = self._plain = self._chunks = None
-        self._connections.remove(self)
+        self.connections.remove(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_tls and len(data) > self._largest_piece:
+            self._largest_piece = len(data)
+            self.memory_bytes = memory_of(tls=True, largest_piece=len(data))
+            self.connections.note_memory(self)
         if self._plain is not None and self._chunks is None and not self._plain.is_eof():
-            self._note_piece(len(data))
             self._feed_plain(self._plain, data)
             return
         if self._spoke_first:
             return
-        if data and self._is_idle():
+        if data and not self._awaits_head and self._is_idle():
             self._distrust()
             return
-        self._note_piece(len(data))
-        if self.overhead.add(more_bytes=len(data), body_bytes=self._body_bytes()):
+        if self.overhead.add(more_bytes=len(data), body_bytes=0 if self._body is None else self._body.total_bytes):
             self._refuse(TOO_MUCH)
             return
         if data and self._awaits_head:
@@ -197,35 +212,27 @@ class TolerantHandler(ResponseHandler):
         if self._plain is not None:
             self._feed_plain(self._plain, data)
             return
-        body, body_bytes = self._body, self._body_bytes()
+        body, body_bytes = self._body, 0 if self._body is None else self._body.total_bytes
         self._parse(data)
         if data and body is not None:
             if self._last_bytes is not None:
                 self._last_bytes = (self._last_bytes + data[-4:])[-4:]
-            if body.is_eof() and self._has_more(body.total_bytes - body_bytes, data):
+            if body.is_eof() and has_more(data, body.total_bytes - body_bytes, self._last_bytes):
                 self._distrust()
-
-    def _body_bytes(self) -> int:
-        return 0 if self._body is None else self._body.total_bytes
-
-    def _has_more(self, body_bytes: int, data: bytes) -> bool:
-        """Whether there is more in `data`, with which a body ended, than these last bytes of the body. Chunks end with
-        an empty line, and so does a whole head behind them, which the parser reports."""
-        if self._last_bytes is not None:
-            return not self._last_bytes.replace(b"\r", b"").endswith(b"\n\n")
-        return body_bytes < len(data)
 
     def _feed_heads(self, data: bytes) -> bytes:
         """Pass complete heads to the parser; return the data after the last one."""
-        searched = len(self._pending) if len(self._pending) >= response_heads.BEGINNING_BYTES else 0
-        pending, self._pending = self._pending + data if self._pending else data, b""
+        pending, searched = data, 0
+        if self._pending:
+            searched = len(self._pending) if len(self._pending) >= BEGINNING_BYTES else 0
+            pending, self._pending = self._pending + data, b""
         while self._awaits_head:
-            if not searched:
+            if not searched and not pending.startswith(BEGINNING):
                 pending = response_heads.skip_junk(pending)
-            # The pattern of plain heads finds their end. It is not tried again for each piece of a head.
-            is_new = not searched or response_heads.end_of_head(pending, searched) is not None
-            plain = response_heads.read_plain_head(pending) if is_new and self._may_have_body else None
-            end = response_heads.end_of_head(pending, searched) if plain is None else plain.size
+            # Plain heads are not tried again for each piece of a head.
+            is_new = self._may_have_body and (not searched or end_of_head(pending, searched) is not None)
+            plain = read_plain_head(pending) if is_new else None
+            end = end_of_head(pending, searched) if plain is None else plain.size
             if end is None:
                 if response_heads.may_be_head(pending):
                     self._pending = pending
@@ -234,21 +241,20 @@ class TolerantHandler(ResponseHandler):
             else:
                 fixed = self._fix_head(pending[:end]) if plain is None else b""
                 if plain is None and self._may_have_body:
-                    plain = response_heads.read_plain_head(fixed)
+                    plain = read_plain_head(fixed)
                 if plain is None:
                     self._parse(fixed)
                 else:
                     self._begin_plain(plain)
                 pending, searched = pending[end:], 0
                 # Another head follows an informational response.
-                self._awaits_head = self._body is None and self.exception() is None
-        return pending if self.exception() is None else b""
+                self._awaits_head = self._body is None and self._exception is None
+        return pending if self._exception is None else b""
 
     def _begin_plain(self, head: PlainHead) -> None:
-        pause, resume = self._pause_transport_reading, self._resume_transport_reading
-        self._plain = body = PlainBody(head.length, pause=pause, resume=resume)
+        body = PlainBody(head.length, pause=self._pause_transport_reading, resume=self._resume_transport_reading)
+        self._plain = self._payload = body  # type: ignore[assignment]
         self._chunks = Chunks(body) if head.chunked else None
-        self._payload = body  # type: ignore[assignment]
         self._parser = None
         if head.should_close:
             self.force_close()
@@ -280,12 +286,6 @@ class TolerantHandler(ResponseHandler):
         if self.transport is not None:
             self.transport.abort()
         self.set_exception(HttpProcessingError(message=message))
-
-    def _note_piece(self, size: int) -> None:
-        if self._is_tls and size > self._largest_piece:
-            self._largest_piece = size
-            self.memory_bytes = memory_of(tls=True, largest_piece=size)
-            self._connections.note_memory(self)
 
     def _is_idle(self) -> bool:
         return self.requests == 0 or (self._body is not None and self._body.is_eof())

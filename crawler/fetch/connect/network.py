@@ -17,7 +17,7 @@ from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
 from crawler.fetch.connect.connections import ConnectionLimits, Connections
-from crawler.fetch.connect.connector import RoutedConnector, TakenConnection
+from crawler.fetch.connect.connector import RoutedConnector
 from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.lookup.ahead import LookAhead
@@ -167,7 +167,7 @@ class Network:
         response = await exchange(
             request,
             connection,
-            connections=self._connections,
+            connector=self._connector,
             timeouts=self._timeouts,
             head_timeout_s=limits.head_timeout_s,
             deadline=deadline,
@@ -181,7 +181,7 @@ class Network:
             )
         return response
 
-    async def _connect(self, request: HttpRequest, timeout_s: float) -> TakenConnection:
+    async def _connect(self, request: HttpRequest, timeout_s: float) -> TolerantHandler:
         """A connection for the request, new unless one becomes idle first."""
         try:
             return await self._connector.take(cast(aiohttp.ClientRequest, request), _timeout(timeout_s))

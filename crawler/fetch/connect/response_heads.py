@@ -25,10 +25,11 @@ _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IG
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _SUCCESS = re.compile(rb"\A(HTTP/1\.[01]) 2[0-9]{2}(?![0-9])")
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
-_BEGINNING = b"HTTP/"
+BEGINNING: Final = b"HTTP/"
+"""Of a status line."""
 _MAX_JUNK_BYTES: Final = 4
 """Before the status line, as in Chromium and Firefox."""
-BEGINNING_BYTES: Final = _MAX_JUNK_BYTES + len(_BEGINNING)
+BEGINNING_BYTES: Final = _MAX_JUNK_BYTES + len(BEGINNING)
 """So many bytes show where the status line begins."""
 _MAX_PLAIN_BYTES: Final = 16 * 1024
 """The longest plain head. Longer ones meet limits, which the parser checks."""
@@ -58,7 +59,7 @@ def skip_junk(received: bytes, /) -> bytes:
     """The bytes from the status line on, if one begins after any number of empty lines and a few other bytes; else
     those after the empty lines."""
     received = received.lstrip(b"\r\n")
-    return received[max(received[:BEGINNING_BYTES].upper().find(_BEGINNING), 0) :]
+    return received[max(received[:BEGINNING_BYTES].upper().find(BEGINNING), 0) :]
 
 
 def may_be_head(received: bytes, /) -> bool:
@@ -68,7 +69,7 @@ def may_be_head(received: bytes, /) -> bool:
     if ended and len(received) >= BEGINNING_BYTES:
         return _STATUS.match(line) is not None
     beginning = received[:BEGINNING_BYTES].upper()
-    return any(_BEGINNING.startswith(beginning[at : at + len(_BEGINNING)]) for at in range(_MAX_JUNK_BYTES + 1))
+    return any(BEGINNING.startswith(beginning[at : at + len(BEGINNING)]) for at in range(_MAX_JUNK_BYTES + 1))
 
 
 def fix_head(head: bytes, /) -> bytes:
@@ -200,19 +201,17 @@ def _repeats_framing(lines: Sequence[tuple[bytes, bytes]]) -> bool:
 class Headers:
     """The header lines of a response. Names are lower-case here."""
 
-    __slots__ = ("_named", "lines")
+    __slots__ = ("lines", "named")
 
     def __init__(self, lines: Sequence[tuple[bytes, bytes]], named: Mapping[bytes, bytes] | None = None) -> None:
         """`named`: the first of the lines of each name, if they are known."""
         self.lines = lines
-        self._named = first_by_name(lines) if named is None else named
-
-    def __contains__(self, name: bytes) -> bool:
-        return name in self._named
+        self.named = first_by_name(lines) if named is None else named
+        """The first value of each name."""
 
     def first(self, name: bytes) -> str | None:
         """The first value of a header."""
-        value = self._named.get(name)
+        value = self.named.get(name)
         return None if value is None else value.decode("utf-8", "surrogateescape")
 
     def all(self, name: bytes) -> list[str]:

@@ -5,16 +5,13 @@ import re
 from collections.abc import Callable
 from itertools import chain
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_parser import RawResponseMessage
-from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, PlainBody
-from crawler.fetch.connect.connections import Connections
-from crawler.fetch.connect.connector import TakenConnection
+from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, Received
+from crawler.fetch.connect.connector import RoutedConnector
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, KeptClosed, TlsRefused, TooSlow
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.requests import HttpRequest
@@ -89,7 +86,8 @@ class Response:
     the pool as soon as the body is complete, which may be before we can look."""
 
     __slots__ = (
-        "_connection",
+        "_connector",
+        "_handler",
         "body_end",
         "content",
         "headers",
@@ -103,15 +101,17 @@ class Response:
     def __init__(
         self,
         request: HttpRequest,
-        connection: TakenConnection,
-        message: RawResponseMessage | PlainHead,
+        connector: RoutedConnector,
+        handler: TolerantHandler,
+        received: Received,
         headers: Headers,
-        content: StreamReader | PlainBody,
         *,
         through_proxy: bool,
     ) -> None:
-        handler: TolerantHandler = connection.handler
-        self._connection: TakenConnection | None = connection
+        message, content = received
+        self._connector = connector
+        self._handler: TolerantHandler | None = handler
+        """None once it is given back."""
         self.request_headers = request.headers
         self.status = message.code
         self.reason = message.reason
@@ -124,33 +124,34 @@ class Response:
 
     def close(self) -> None:
         """Close the connection, unless it is back in the pool."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        handler = self._handler
+        if handler is not None:
+            self._handler = None
+            self._connector.close_taken(handler)
 
     def _release(self) -> None:
-        connection = self._connection
-        if connection is None or connection.handler.upgraded:
-            return
-        self._connection = None
-        connection.release()
+        handler = self._handler
+        if handler is not None and not handler.upgraded:
+            self._handler = None
+            self._connector.give_back(handler)
 
 
 async def exchange(
     request: HttpRequest,
-    connection: TakenConnection,
+    handler: TolerantHandler,
     *,
-    connections: Connections,
+    connector: RoutedConnector,
     timeouts: HeadTimeouts,
     head_timeout_s: float,
     deadline: float,
     prefer: Callable[[str, str], None],
     through_proxy: bool = False,
 ) -> Response:
-    """Send a request and receive the head of its response, before `deadline` by the loop's clock. Calls `prefer` with
-    the host and the address to which it went, unless `through_proxy`: then the connection's peer is the proxy, and says
-    nothing about the server. Whatever it raises, the connection is closed."""
-    handler: TolerantHandler = connection.handler
+    """Send a request over a connection that was taken from the connector, and receive the head of its response, before
+    `deadline` by the loop's clock. Calls `prefer` with the host and the address to which it went, unless
+    `through_proxy`: then the connection's peer is the proxy, and says nothing about the server. Whatever it raises, the
+    connection is closed."""
+    connections = handler.connections
     try:
         head = request.serialize()
         handler.begin_request(may_have_body=request.method != "HEAD")
@@ -169,9 +170,15 @@ async def exchange(
             else:
                 timeouts.start(handler, now + head_timeout_s, _too_slow)
             try:
-                message, content = await _receive_head(request, handler)
+                received = await handler.read()
+                while 100 <= received[0].code <= 199 and received[0].code != _SWITCHING:
+                    received = await handler.read()
             finally:
                 timeouts.stop(handler)
+        except HttpProcessingError as error:
+            raise aiohttp.ClientResponseError(
+                request.request_info, (), status=error.code, message=error.message, headers=error.headers
+            ) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             if handler.requests > 1 and server is not None:
                 connections.note_reuse(server, answered=False)
@@ -180,38 +187,26 @@ async def exchange(
                 raise TlsRefused(handler.body_end.alert) from error
             is_kept = handler.requests > 1 and handler.overhead.is_empty
             raise (KeptClosed if is_kept else ClosedEarly)("closed without a response") from error
+        message, _ = received
         has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT
         if handler.requests > 1 and server is not None:
             connections.note_reuse(server, answered=not has_waited_in_vain)
         if has_waited_in_vain:
             raise KeptClosed("a 408 over a kept connection")
-        headers = Headers(message.raw_headers, message.named if isinstance(message, PlainHead) else None)
-        kept_s = keep_alive_s(headers.first(b"keep-alive"))
-        handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
-        if not isinstance(message, PlainHead):
+        if isinstance(message, PlainHead):
+            headers = Headers(message.raw_headers, message.named)
+        else:
+            headers = Headers(message.raw_headers)
             size = sum(map(len, chain.from_iterable(headers.lines)))
             if size > MAX_HEADERS_BYTES:
                 raise HeadersTooLarge(f"{size} bytes of headers, at most {MAX_HEADERS_BYTES} are read")
-        return Response(request, connection, message, headers, content, through_proxy=through_proxy)
+        kept_s = keep_alive_s(headers.first(b"keep-alive")) if b"keep-alive" in headers.named else None
+        handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
+        return Response(request, connector, handler, received, headers, through_proxy=through_proxy)
     except BaseException:
-        connection.close()
+        connector.close_taken(handler)
         raise
 
 
 def _too_slow() -> Exception:
     return TooSlow("no complete headers in time")
-
-
-async def _receive_head(
-    request: HttpRequest, handler: TolerantHandler
-) -> tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody]:
-    try:
-        while True:
-            received: Any = await handler.read()
-            message, content = received
-            if not 100 <= message.code <= 199 or message.code == _SWITCHING:
-                return message, content
-    except HttpProcessingError as error:
-        raise aiohttp.ClientResponseError(
-            request.request_info, (), status=error.code, message=error.message, headers=error.headers
-        ) from error

@@ -4,6 +4,7 @@ asyncio and uvloop make a TLS object by the context's `wrap_bio`, without a sess
 class these objects have (`sslobject_class`), and a session may be set until the handshake begins.
 """
 
+import asyncio
 from ssl import SSLContext, SSLObject, SSLSession
 from time import monotonic
 from typing import Any, cast
@@ -47,6 +48,14 @@ class ResumingTls(SSLObject):
         if session is not None:
             needs_ticket = self.version() == "TLSv1.3"
             self.sessions.keep(host, session, now, resumed=resumed, needs_ticket=needs_ticket)
+
+
+def keep_session(transport: asyncio.BaseTransport | None) -> None:
+    """Keep the session of a connection for the next one, if it has one. To be called once, after the server has
+    answered."""
+    tls = None if transport is None else transport.get_extra_info("ssl_object")
+    if isinstance(tls, ResumingTls):
+        tls.keep_session()
 
 
 def resume_sessions(context: SSLContext) -> Sessions:
