@@ -27,7 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard frontier/link_table/*.[ch] visited/bits/*.[ch] crawler/page/*.[ch] crawler/page/headers/*.[ch] crawler/url/*.[ch] crawler/discover/links/*.[ch] crawler/read/*/*.[ch] crawler/repeats/*.[ch])
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(shell find crawler frontier visited -name '*.[ch]')
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
 SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
@@ -155,7 +155,7 @@ bench: debian $(BENCHES)
 clean:
 	rm -rf $(VENV) build dist *.egg-info examples/*/build examples/*/*.egg-info \
 		htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-		.import_linter_cache visited/bits/*.so frontier/link_table/*.so crawler/page/*.so crawler/page/headers/*.so crawler/url/*.so \
-		crawler/discover/links/*.so crawler/read/*/*.so crawler/repeats/*.so
+		.import_linter_cache
+	find crawler frontier visited -name '*.so' -delete
 	rm -rf __pycache__ docs/__pycache__
 	find config crawler examples frontier tests tools visited -name __pycache__ -prune -exec rm -rf {} +

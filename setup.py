@@ -9,6 +9,7 @@ SOURCES = (
     "visited/bits/_kernel.c",
     "crawler/page/_digests.c",
     "crawler/page/headers/_wanted.c",
+    "crawler/fetch/connect/_heads.c",
     "crawler/url/_hrefs.c",
     "crawler/discover/links/_bulk.c",
     "crawler/read/elements/_markup.c",

@@ -11,6 +11,7 @@ from tests.sanitizers.build import extensions
 
 USERS = {
     "crawler.discover.links._bulk": "crawler.discover.links.bulk",
+    "crawler.fetch.connect._heads": "crawler.fetch.connect.response_heads",
     "crawler.page._digests": "crawler.page.digests",
     "crawler.page.headers._wanted": "crawler.page.headers.wanted",
     "crawler.read.elements._markup": "crawler.read.elements.markup",

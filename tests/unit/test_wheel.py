@@ -72,6 +72,7 @@ def test_the_wheel_holds_exactly_the_four_packages_their_data_and_the_module_of_
         "visited/bits/_kernel.abi3.so",
         "crawler/page/_digests.abi3.so",
         "crawler/page/headers/_wanted.abi3.so",
+        "crawler/fetch/connect/_heads.abi3.so",
         "crawler/url/_hrefs.abi3.so",
         "crawler/discover/links/_bulk.abi3.so",
         "crawler/read/elements/_markup.abi3.so",

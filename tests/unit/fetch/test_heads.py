@@ -5,12 +5,19 @@ from typing import Any
 
 import pytest
 from aiohttp.http_parser import HttpResponseParser
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.handler import TolerantHandler
-from crawler.fetch.connect.response_heads import Headers, end_of_head, fix_head, may_be_head, read_plain_head
+from crawler.fetch.connect.response_heads import (
+    Headers,
+    end_of_head,
+    fix_head,
+    may_be_head,
+    read_plain_head,
+    read_plain_head_in_python,
+)
 from crawler.testing.fetch.raw_server import head, page
 from tests.framing import BODY, CASES, by_onceover, served
 
@@ -167,11 +174,24 @@ FRAMING = st.sampled_from(
 )
 
 
-@given(
-    st.sampled_from([b"HTTP/1.0", b"HTTP/1.1"]),
-    st.sampled_from([b"200 OK", b"200", b"404 ", b"301 a  b ", b"500 \xe4", b"200  two", b"304 No", b"199 x"]),
-    st.lists(st.one_of(FRAMING, st.tuples(NAMES, VALUES)), max_size=8),
-)
+VERSIONS = st.sampled_from([b"HTTP/1.0", b"HTTP/1.1"])
+STATUSES = st.sampled_from([b"200 OK", b"200", b"404 ", b"301 a  b ", b"500 \xe4", b"200  two", b"304 No", b"199 x"])
+FIELDS = st.lists(st.one_of(FRAMING, st.tuples(NAMES, VALUES)), max_size=8)
+
+
+@given(VERSIONS, STATUSES, FIELDS, st.integers(0, 300), st.binary(max_size=3), st.sampled_from([0, 0, 0, 1]))
+@example(b"HTTP/1.1", b"200 OK", [(b"Content-Length", b"5"), (b"Long", b"x" * 16_338)], 0, b"", 0)
+@example(b"HTTP/1.1", b"200 OK", [(b"Content-Length", b"5"), (b"Long", b"x" * 16_339)], 0, b"", 0)
+def test_a_plain_head_is_read_the_same_with_and_without_the_extension(
+    version: bytes, status: bytes, fields: list[tuple[bytes, bytes]], place: int, other: bytes, removed: int
+) -> None:
+    sent = b"%s %s\r\n%s\r\n" % (version, status, b"".join(b"%s: %s\r\n" % field for field in fields))
+    damaged = sent[:place] + other + sent[place + removed :]
+    for received in (sent, damaged):
+        assert read_plain_head(received) == read_plain_head_in_python(received)
+
+
+@given(VERSIONS, STATUSES, FIELDS)
 async def test_a_plain_head_means_what_the_parser_reads_in_it(
     version: bytes, status: bytes, fields: list[tuple[bytes, bytes]]
 ) -> None:
