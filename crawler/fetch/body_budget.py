@@ -112,6 +112,8 @@ class BodyBudget:
 class Claim:
     """The memory of one body while it is fetched."""
 
+    __slots__ = ("budget", "size_bytes")
+
     def __init__(self, budget: BodyBudget) -> None:
         self.budget = budget
         self.size_bytes = 0

@@ -51,9 +51,9 @@ def request_headers(defaults: Mapping[str, str], request: Request) -> dict[str, 
     # RFC 9110, section 10.1.3: do not send the URL of a page read over TLS in clear text.
     if request.referer and not (request.referer.startswith("https:") and request.url.startswith("http:")):
         headers["Referer"] = request.referer
-    if etag := _as_received(request.etag):
+    if request.etag and (etag := _as_received(request.etag)):
         headers["If-None-Match"] = etag
-    if last_modified := _as_received(request.last_modified):
+    if request.last_modified and (last_modified := _as_received(request.last_modified)):
         headers["If-Modified-Since"] = last_modified
     if request.is_check and request.method == "GET":
         headers["Range"] = "bytes=0-0"
@@ -67,10 +67,10 @@ def request_headers(defaults: Mapping[str, str], request: Request) -> dict[str, 
     return headers
 
 
-def _as_received(validator: str | None) -> str | None:
+def _as_received(validator: str) -> str | None:
     """A validator, which `Response.header` has decoded as Latin-1, as the client writes it; None if it is not UTF-8, or
     has control characters: the client writes nothing else, and no server would know it again."""
-    if validator is None or _CONTROL.search(validator):
+    if _CONTROL.search(validator):
         return None
     if validator.isascii():
         return validator

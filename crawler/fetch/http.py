@@ -24,7 +24,15 @@ from crawler.fetch.cookies import Cookies
 from crawler.fetch.headers import request_headers
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.request_limits import RequestLimits
-from crawler.fetch.response_reader import SentRequest, answer_before_failure, interpret, read_body
+from crawler.fetch.response_reader import (
+    SentRequest,
+    answer_before_failure,
+    decode_body,
+    interpret,
+    may_be_coded,
+    read_at_once,
+    read_body,
+)
 from crawler.fetch.signing.values import Signed, SignsRequests
 from crawler.page import ConnectionCounts, Failure, FailureKind, Fetched, Page, Redirect, Request, WithBody
 
@@ -94,7 +102,9 @@ class HttpFetcher:
             url = SentUrl(request.url)
             self._refuse(url, request)
             deadline = self._clock() + limits.timeout_s
-            headers = self._headers(url, limits, request)
+            headers = request_headers(limits.headers, request)
+            if limits.cookies and self._cookies is not None:
+                self._add_cookies(self._cookies, url, headers)
             if self._signing is not None:
                 async with asyncio.timeout_at(deadline):
                     signed = await self._signing.sign(url.whole, request.method, headers)
@@ -102,10 +112,12 @@ class HttpFetcher:
                     headers |= signed.headers
             response = await self._network.ask(url, headers, limits=limits, deadline=deadline, method=request.method)
             self._learn(url, limits, response)
-            raw, truncated = await read_body(response, limits, claim, deadline=deadline)
-            if request.is_check:
-                raw, truncated = b"", None
-            fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim)
+            read = read_at_once(response, limits) or await read_body(response, limits, claim, deadline=deadline)
+            raw, truncated = (b"", None) if request.is_check else read
+            decoded = None
+            if raw and may_be_coded(response):
+                decoded = await decode_body(response, raw, limits=limits, claim=claim)
+            fetched = interpret(sent, response, raw, truncated, decoded, limits=limits)
             if self._signing is not None and b"accept-signature" in response.headers.named:
                 fetched = await self._learn_challenge(url.whole, headers, signed, response, fetched)
             return fetched
@@ -170,13 +182,10 @@ class HttpFetcher:
         if not self._may_ask(request.url):
             raise NoContact("the user agent has no address under which you can be reached: set fetch.user_agent")
 
-    def _headers(self, url: SentUrl, limits: RequestLimits, request: Request) -> dict[str, str]:
-        headers = request_headers(limits.headers, request)
-        if limits.cookies and self._cookies is not None:
-            cookies = self._cookies.header(url.whole, own=headers.get("Cookie"))
-            if cookies is not None:
-                headers["Cookie"] = cookies
-        return headers
+    def _add_cookies(self, jar: Cookies, url: SentUrl, headers: dict[str, str]) -> None:
+        cookies = jar.header(url.whole, own=headers.get("Cookie"))
+        if cookies is not None:
+            headers["Cookie"] = cookies
 
     def _learn(self, url: SentUrl, limits: RequestLimits, response: Response) -> None:
         """Store the cookies and the HSTS policy of a response."""

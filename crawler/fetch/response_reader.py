@@ -49,15 +49,21 @@ class SentRequest(msgspec.Struct, frozen=True):
     """By the monotonic clock."""
 
 
+def read_at_once(response: Response, limits: RequestLimits) -> tuple[bytes, str | None] | None:
+    """Read the body if all of it has arrived, as most have by now; returns the same as `read_body`."""
+    content = response.content
+    if not content.is_eof() or response.body_end.broken is not None:
+        return None
+    raw, limit = content.read_nowait(), limits.max_body_bytes
+    return (raw, None) if len(raw) <= limit else (raw[:limit], "length")
+
+
 async def read_body(
     response: Response, limits: RequestLimits, claim: Claim, *, deadline: float
 ) -> tuple[bytes, str | None]:
     """Read the body; returns it as received, and why it is incomplete. `deadline` is by the loop's clock."""
     content = response.content
     limit = limits.max_body_bytes
-    if content.is_eof() and response.body_end.broken is None:
-        raw = content.read_nowait()
-        return (raw, None) if len(raw) <= limit else (raw[:limit], "length")
     received = BytesIO()  # a joined list would need all of it twice
     size = 0
     clock = asyncio.get_running_loop().time
@@ -92,7 +98,7 @@ async def read_body(
     return received.getvalue(), "time" if isinstance(broken, asyncio.TimeoutError) else "disconnect"
 
 
-class _DecodedBody(msgspec.Struct, frozen=True):
+class DecodedBody(msgspec.Struct, frozen=True):
     """A body without its transfer coding."""
 
     raw: bytes
@@ -105,11 +111,18 @@ class _DecodedBody(msgspec.Struct, frozen=True):
     """Cut at the limit."""
 
 
-async def _decode_body(response: Response, raw: bytes, *, limits: RequestLimits, claim: Claim) -> _DecodedBody:
-    """Decode the transfer coding, then the content coding. Large bodies are decoded in a thread, one at a time."""
+def may_be_coded(response: Response) -> bool:
+    """Whether a header says that the body must be decoded."""
+    named = response.headers.named
+    return b"content-encoding" in named or b"transfer-encoding" in named
+
+
+async def decode_body(response: Response, raw: bytes, *, limits: RequestLimits, claim: Claim) -> DecodedBody | None:
+    """Decode the transfer coding, then the content coding; None if there is none. Large bodies are decoded in a thread,
+    one at a time."""
     layers = [_codings_in(response, b"transfer-encoding"), _codings_in(response, b"content-encoding")]
     if not any(layers):
-        return _DecodedBody(raw, raw)
+        return None
     large = len(raw) >= _DECODE_APART_BYTES
     undo = partial(_undo, raw, layers, max_bytes=limits.max_body_bytes, max_ratio=limits.max_ratio)
     async with claim.budget.decoding if large else nullcontext():
@@ -122,12 +135,12 @@ def _codings_in(response: Response, header: bytes) -> list[str]:
     return codings(",".join(response.headers.all(header))) if header in response.headers.named else []
 
 
-def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: float) -> _DecodedBody:
+def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: float) -> DecodedBody:
     [by_transfer, of_content] = layers
     transferred = decode(raw, by_transfer, max_bytes=max_bytes, max_ratio=max_ratio)
     content = decode(transferred.body, of_content, max_bytes=max_bytes, max_ratio=max_ratio)
     is_lost = transferred.error is not None and not transferred.body
-    return _DecodedBody(
+    return DecodedBody(
         raw if is_lost else transferred.body,
         content.body if of_content else transferred.body,
         unfinished=transferred.unfinished or content.unfinished,
@@ -136,7 +149,7 @@ def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: flo
     )
 
 
-def _has_length_of_decoded(response: Response, decoded: _DecodedBody) -> bool:
+def _has_length_of_decoded(response: Response, decoded: DecodedBody) -> bool:
     """Whether a body is complete, and only its Content-Length is wrong: some servers state that of the body without its
     content coding. Browsers accept that too."""
     if decoded.raw is decoded.body or decoded.unfinished or decoded.error is not None or decoded.truncated:
@@ -144,27 +157,28 @@ def _has_length_of_decoded(response: Response, decoded: _DecodedBody) -> bool:
     return response.headers.first(b"content-length") == str(len(decoded.body))
 
 
-async def interpret(
+def interpret(
     request: SentRequest,
     response: Response,
     raw: bytes,
     truncated: str | None,
+    decoded: DecodedBody | None,
     *,
     limits: RequestLimits,
-    claim: Claim,
 ) -> Fetched:
-    """Turn a response into a value. `raw` is the body as received, and `truncated` why it is incomplete."""
+    """Turn a response into a value. `raw` is the body as received, and `truncated` why it is incomplete. `decoded` is
+    None if the body has no coding."""
     status = response.status
     if status < _FINAL:  # aiohttp skips the other informational responses, but not 101
         raise NoResponse(f"a status of {status}")
     if status == 304 and _CONDITIONS.isdisjoint(response.request_headers):
         raise NoResponse("a 304 to a request that set no condition")
-    decoded = _DecodedBody(raw, raw)
-    named = response.headers.named
-    if raw and (b"content-encoding" in named or b"transfer-encoding" in named):
-        decoded = await _decode_body(response, raw, limits=limits, claim=claim)
-        if truncated in ("time", "disconnect") and _has_length_of_decoded(response, decoded):
-            truncated = None
+    if decoded is None:
+        if status == 200 and truncated is None and not response.body_end.lacks_close_notify:
+            return _page(request, response, raw, None, body=raw)  # as nearly always
+        decoded = DecodedBody(raw, raw)
+    elif truncated in ("time", "disconnect") and _has_length_of_decoded(response, decoded):
+        truncated = None
     page = _page(request, response, decoded.raw, truncated, body=decoded.body)
     if decoded.error is not None and not decoded.body and status in _SUCCESSES:
         return Failure(
@@ -206,11 +220,11 @@ def _page(
     request: SentRequest, response: Response, raw_body: bytes, truncated: str | None, *, body: bytes = b""
 ) -> Page:
     """The response as a page, whether it is one or not."""
-    version = response.version
+    version, reason = response.version, response.reason
     return Page(
         url=request.url,
         status=response.status,
-        reason=response.reason.encode("utf-8", "surrogateescape").decode("latin-1"),
+        reason=reason if reason.isascii() else reason.encode("utf-8", "surrogateescape").decode("latin-1"),
         http_version="1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
         headers=list(response.headers.lines),
         request_headers=recorded_headers(response.request_headers),
@@ -230,7 +244,7 @@ def _common_fields(page: Page) -> dict[str, Any]:
 
 
 def _truncation(
-    response: Response, decoded: _DecodedBody, truncated: str | None, limits: RequestLimits
+    response: Response, decoded: DecodedBody, truncated: str | None, limits: RequestLimits
 ) -> dict[str, Any]:
     """The fields of a page that say whether its body is complete: `truncated`, `cut_by` and `message`.
 

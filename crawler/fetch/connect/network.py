@@ -136,7 +136,7 @@ class Network:
                 before()
             ahead()
 
-        self._connections.before_request = before_request
+        self._connections.before_request = ahead if before is None else before_request
 
     def _look_up(self, host: str) -> bool:
         return self._routes.proxy(host) is None and self._names.look_up(host)

@@ -960,10 +960,10 @@ async def test_an_error_nobody_expects_is_a_failure_and_logged(
 ) -> None:
     fetcher = fetchers()
 
-    async def broken(*_: object, **__: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("crawler.fetch.http.read_body", broken)
+    monkeypatch.setattr("crawler.fetch.http.interpret", broken)
     async with raw_server({"/": [page(b"x")]}) as server:
         failure = await fetch(fetcher, server.url())
     assert isinstance(failure, Failure)
