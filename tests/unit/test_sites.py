@@ -74,3 +74,9 @@ def test_a_value_is_made_once_for_each_choice_of_blocks() -> None:
 def test_what_is_no_place_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'a b' is not a place: expected a host"):
         Blocks([["a.test"], ["a b"]])
+
+
+def test_one_value_is_for_all_urls_only_if_there_are_no_blocks() -> None:
+    assert BySite(BLOCKS, str).everywhere is None
+    alone = BySite(Blocks([]), str)
+    assert alone.everywhere is alone.of("http://a.test/")
