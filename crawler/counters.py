@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 
-from crawler.page import READ_IN_PART, Answer, Extract, Fetched, WithBody
+from crawler.page import READ_IN_PART, Extract, Fetched, NotModified, WithBody
 
 
 class InFlight(msgspec.Struct):
@@ -78,7 +78,8 @@ class Counters:
 
     def count_response(self, fetched: Fetched, /) -> None:
         """Count what came of a request. A failure is none."""
-        if isinstance(fetched, Answer):
-            self.responses[fetched.status] += 1
         if isinstance(fetched, WithBody):
+            self.responses[fetched.status] += 1
             self.bytes_received += len(fetched.raw_body)
+        elif isinstance(fetched, NotModified):
+            self.responses[fetched.status] += 1

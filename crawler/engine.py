@@ -154,8 +154,10 @@ class Engine:
         leases = aiter(self._components.frontier)
         with Slot(self._slots, slow_after_s=lambda: self._slow_threshold.limit_s) as slot:
             while self._working <= self._workers:
-                await slot.take()
-                await self._page_permits.take()
+                if not slot.is_held:
+                    await slot.take()
+                if not self._page_permits.take_free():
+                    await self._page_permits.take()
                 lease = await anext(leases, None)
                 if lease is None:
                     self._page_permits.give_back()

@@ -23,9 +23,16 @@ class Permits:
         """Whether more are out than the limit, because it was lowered."""
         return self._out > self._limit
 
+    def take_free(self) -> bool:
+        """Take a permit if one is free; returns whether it is."""
+        if self._out >= self._limit:
+            return False
+        self._out += 1
+        return True
+
     async def take(self) -> None:
         """Take a permit; wait until one is free."""
-        while self._out >= self._limit:
+        while not self.take_free():
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             try:
@@ -34,7 +41,6 @@ class Permits:
                 if waiter.done() and not waiter.cancelled():
                     self._wake()  # this one was woken, and does not take the permit
                 raise
-        self._out += 1
 
     def give_back(self) -> None:
         self._out -= 1
@@ -74,7 +80,8 @@ class Slot:
     """
 
     def __init__(self, permits: Permits, *, slow_after_s: Callable[[], float]) -> None:
-        """Calls `slow_after_s` when work starts."""
+        """Calls `slow_after_s` when work starts. To be made inside the running event loop."""
+        self._loop = asyncio.get_running_loop()
         self._permits = permits
         self._slow_after_s = slow_after_s
         self._timer: asyncio.Handle | None = None
@@ -97,8 +104,13 @@ class Slot:
             self._timer = None
         self._release()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it holds a permit, and no more are out than the limit."""
+        return self._is_held and not self._permits.are_too_many
+
     async def take(self) -> None:
-        """Hold a permit. Waits for one if it holds none, or if more are out than the limit."""
+        """Hold a permit. Waits for one unless it `is_held`."""
         if self._is_held and self._permits.are_too_many:
             self._release()
         if not self._is_held:
@@ -107,8 +119,7 @@ class Slot:
 
     def start_timer(self) -> None:
         """From now on the work may take `slow_after_s` before it gives the permit back."""
-        loop = asyncio.get_running_loop()
-        self._slow_at = slow_at = loop.time() + self._slow_after_s()
+        self._slow_at = slow_at = self._loop.time() + self._slow_after_s()
         if self._timer is not None:
             if self._timer_at <= slow_at:
                 return
@@ -124,13 +135,13 @@ class Slot:
         self._timer = None
         if self._slow_at is None:
             return
-        if asyncio.get_running_loop().time() < self._slow_at:
+        if self._loop.time() < self._slow_at:
             self._set_timer(self._slow_at)
         else:
             self._release()
 
     def _set_timer(self, at: float) -> None:
-        self._timer = asyncio.get_running_loop().call_at(at, self._on_timer)
+        self._timer = self._loop.call_at(at, self._on_timer)
         self._timer_at = at
 
     def _release(self) -> None:

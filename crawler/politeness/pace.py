@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.page import TOO_MANY_REQUESTS, TRANSIENT_FAILURES, Answer, FailureKind, Fetched, Page
+from crawler.page import TOO_MANY_REQUESTS, TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page
 
 TRANSIENT_STATUSES: Final = frozenset({408, 425, *TOO_MANY_REQUESTS, *range(500, 1000)})
 """Statuses after which another attempt may succeed: those for which RFC 9110, 6585 and 8470 say so, and all from 500
@@ -103,11 +103,10 @@ def cause_of(answer: Fetched, /) -> int | FailureKind:
 
     If a failure cut the body of a page, that failure counts. A page that was cut for its time or its size is a success.
     """
-    if not isinstance(answer, Answer):
-        return answer.kind
-    if isinstance(answer, Page) and answer.truncated == "disconnect" and answer.status < 300:
-        return answer.cut_by or FailureKind.DISCONNECTED
-    return answer.status
+    if isinstance(answer, Page):
+        is_cut = answer.truncated == "disconnect" and answer.status < 300
+        return answer.cut_by or FailureKind.DISCONNECTED if is_cut else answer.status
+    return answer.kind if isinstance(answer, Failure) else answer.status
 
 
 def should_retry(cause: int | FailureKind, attempt: int, /, *, max_attempts: int) -> bool:

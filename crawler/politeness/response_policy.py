@@ -59,6 +59,8 @@ NO_REQUEST_SENT = REFUSALS | {FailureKind.DNS}
 HEAD_REFUSED = "head-refused"
 CHALLENGED = "challenged"
 """Why a URL is asked for again if its server wants the request to be signed."""
+_CONDITION_FAILED = HTTPStatus.PRECONDITION_FAILED.value
+"""A server must not answer this to a request for a page (RFC 9110, section 13.1.2)."""
 UNREACHABLE = "unreachable"
 """Why a URL is excluded if its robots.txt can't be fetched."""
 
@@ -112,7 +114,10 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         received_bytes = len(answer.raw_body) if isinstance(answer, WithBody) else 0
         usual_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
         # Where a connection was tried, the server rests.
-        is_answered_here = isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None
+        is_page = isinstance(fetched, Page)
+        is_answered_here = (
+            not is_page and isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None
+        )
         asked = cause not in NO_REQUEST_SENT and not is_answered_here
         if not asked:
             usual_s = 0.0
@@ -124,10 +129,11 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             return Decision(
                 cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=_reason(cause), pressure=lease.pressure
             )
-        retry_after_s = None if answer is None else parse_retry_after(answer.header("retry-after"), fetched.fetched_at)
+        retry_after = None if answer is None else answer.header("retry-after")
+        retry_after_s = None if retry_after is None else parse_retry_after(retry_after, fetched.fetched_at)
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
             return self._after_transient_failure(fetched, cause, usual_s, retry_after_s, lease)
-        pressure = max(0, lease.pressure - asked)
+        pressure = lease.pressure - asked if lease.pressure else 0
         if isinstance(fetched, Page) and fetched.troubled_loads:
             # The page is whole, but its host had enough of what its rendering loads.
             loads = fetched.troubled_loads
@@ -139,7 +145,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         # the second attempt sets no condition.
         if (
             isinstance(fetched, Page)
-            and (fetched.challenged or _failed_condition(fetched, lease))
+            and (fetched.challenged or (cause == _CONDITION_FAILED and _has_condition(lease)))
             and lease.url.attempt + 1 < max(2, self.max_attempts)
         ):
             reason = CHALLENGED if fetched.challenged else _reason(cause)
@@ -147,8 +153,11 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             return Decision(
                 cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=reason, answered=True, pressure=pressure
             )
+        rest_s = usual_s
+        if asked and (pressure or retry_after_s is not None):
+            rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
         return Decision(
-            cooldown_s=self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
+            cooldown_s=rest_s,
             failed=failure is not None,
             reason=None if failure is None else failure.kind.value,
             asked=asked,
@@ -253,10 +262,10 @@ def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
     )
 
 
-def _failed_condition(page: Page, lease: Lease) -> bool:
-    """Whether the server has answered 412 to a request on a condition. It must not (RFC 9110, section 13.1.2)."""
+def _has_condition(lease: Lease) -> bool:
+    """Whether the request for the lease's URL had a condition."""
     url = lease.url
-    return page.status == 412 and not url.attempt and (url.had_etag is not None or url.had_last_modified is not None)
+    return not url.attempt and (url.had_etag is not None or url.had_last_modified is not None)
 
 
 def _count_unanswered(lease: Lease) -> int:

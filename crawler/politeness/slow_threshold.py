@@ -20,6 +20,8 @@ class SlowThreshold:
 
     def __init__(self) -> None:
         self._usual_s: float | None = None
+        self.limit_s = _INITIAL_S
+        """After how long a server counts as slow."""
 
     def add_response(self, duration_s: float) -> None:
         """Learn from a response that took `duration_s`."""
@@ -27,10 +29,4 @@ class SlowThreshold:
             self._usual_s = duration_s
         else:
             self._usual_s += _WEIGHT * (duration_s - self._usual_s)
-
-    @property
-    def limit_s(self) -> float:
-        """After how long a server counts as slow."""
-        if self._usual_s is None:
-            return _INITIAL_S
-        return min(max(_TIMES_USUAL * self._usual_s, _MIN_S), _MAX_S)
+        self.limit_s = min(max(_TIMES_USUAL * self._usual_s, _MIN_S), _MAX_S)

@@ -134,8 +134,9 @@ async def test_a_slot_too_many_is_given_back_when_its_work_has_ended() -> None:
     with Slot(permits, slow_after_s=lambda: 600.0) as first, Slot(permits, slow_after_s=lambda: 600.0) as second:
         await first.take()
         await second.take()
+        assert first.is_held
         permits.set_limit(1)
-        assert permits.are_too_many
+        assert (first.is_held, permits.are_too_many, permits.take_free()) == (False, True, False)
         again = asyncio.create_task(first.take())
         await settle()
         assert (again.done(), permits.are_too_many) == (False, False)
