@@ -19,7 +19,6 @@ from msgspec import Meta
 from crawler.page import REFUSALS, Failure, Fetched, NotModified, Page, PageRecord, Redirect, WithBody
 from crawler.page.duplicates import forget_oldest
 from crawler.write.appending import AppendFile, Durability, sync_directory
-from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.making import OPEN, final_path
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.dedupe.own import bodies_archived_last
@@ -193,15 +192,14 @@ class WarcSink:
     def _append(self, group: Group) -> AppendFile:
         if self._file is None:
             self._file = self._new_file()
-        name, size = self._name, self._file.size
-        info = self._info.record(name, size)
+        size = self._file.size
+        info = self._info.record(self._name, size)
         self._file.append(info, *group.chunks)
         if info:
             self._info.note_written(size)
         if self._index is not None:
             for each in group.captures:
-                offset = size + len(info) + each.offset
-                self._index.add(line_of(each.capture, offset=offset, length=each.length, filename=name))
+                self._index.add(each.capture, offset=size + len(info) + each.offset, length=each.length)
         return self._file
 
     def _new_file(self) -> AppendFile:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.write.appending import sync_directory
-from crawler.write.cdxj.making import final_path, index_of, line_of_member, serial_of
+from crawler.write.cdxj.making import capture_of, final_path, index_of, serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of
 from crawler.write.gzip_members import (
     HEAD_BYTES,
@@ -108,9 +108,9 @@ def _indexed(parts: Iterable[GzipMember | Stretch], index: OpenIndex | None) -> 
     """The same parts; their captures are added to the index."""
     for part in parts:
         if index is not None and isinstance(part, GzipMember):
-            line = line_of_member(part, index.archive.name)
-            if line is not None:
-                index.add(line)
+            capture = capture_of(part.content)
+            if capture is not None:
+                index.add(capture, offset=part.start, length=part.end - part.start)
         yield part
 
 

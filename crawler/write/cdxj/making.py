@@ -86,25 +86,17 @@ def lines_of(archive: Path) -> Iterator[bytes]:
     name = final_path(archive).name
     with archive.open("rb") as file:
         for found in members(file, is_ours=_is_record, max_bytes=HEAD_BYTES):
-            line = line_of_member(found, name) if isinstance(found, GzipMember) else None
-            if line is not None:
-                yield line
-
-
-def line_of_member(member: GzipMember, filename: str) -> bytes | None:
-    """The line of a record, of which the first 512 KiB are enough; None if it is not a capture."""
-    capture = _capture_facts(member.content)
-    if capture is None:
-        return None
-    return line_of(capture, offset=member.start, length=member.end - member.start, filename=filename)
+            capture = capture_of(found.content) if isinstance(found, GzipMember) else None
+            if capture is not None:
+                yield line_of(capture, offset=found.start, length=found.end - found.start, filename=name)
 
 
 def _is_record(head: bytes) -> bool:
     return head.startswith(b"WARC/1.")
 
 
-def _capture_facts(content: bytes) -> CaptureFacts | None:
-    """What a record holds; None if it is not a capture."""
+def capture_of(content: bytes) -> CaptureFacts | None:
+    """What a record holds, of which the first 512 KiB are enough; None if it is not a capture."""
     head, _, block = content.partition(_END)
     fields = _fields(head)
     kind, url, date = fields.get(b"warc-type"), fields.get(b"warc-target-uri"), fields.get(b"warc-date")

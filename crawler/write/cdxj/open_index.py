@@ -6,40 +6,47 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from crawler.write.cdxj.lines import CaptureFacts, line_of
 from crawler.write.cdxj.making import OPEN, SUFFIX, index_of, make_index, still_true, write_index
 from crawler.write.cdxj.sorting import lines_in
 
 _log = logging.getLogger(__name__)
-_BUFFER_BYTES: Final = 1 << 16
+_LINES_AT_ONCE: Final = 256
+"""Made one after the other, lines take a third of the time that each takes between other steps of the crawl."""
 
 
 class OpenIndex:
-    """Takes the lines of an archive as its records are written. If the disk is full, the archive alone counts, and the
-    index is made from it in the end."""
+    """Takes what the records of an archive capture, as they are written. If the disk is full, the archive alone counts,
+    and the index is made from it in the end."""
 
     def __init__(self, archive: Path) -> None:
         """`archive` has its final name."""
         self.archive = archive
         self._path = open_index_of(archive)
         self._fd: int | None = None
-        self._lines = bytearray()
+        self._waiting: list[tuple[CaptureFacts, int, int]] = []
         self._is_whole = True
 
-    def add(self, line: bytes) -> None:
-        """A line without its end."""
-        self._lines += line + b"\n"
-        if self._fd is None or len(self._lines) >= _BUFFER_BYTES:
+    def add(self, capture: CaptureFacts, *, offset: int, length: int) -> None:
+        """`offset` and `length` are those of its record, compressed."""
+        self._waiting.append((capture, offset, length))
+        if self._fd is None or len(self._waiting) >= _LINES_AT_ONCE:
             self._write()
 
     def _write(self) -> None:
+        name = self.archive.name
+        lines = b"".join(
+            line_of(capture, offset=offset, length=length, filename=name) + b"\n"
+            for capture, offset, length in self._waiting
+        )
+        self._waiting.clear()
         try:
             if self._fd is None:
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-            if os.write(self._fd, self._lines) < len(self._lines):
+            if os.write(self._fd, lines) < len(lines):
                 self._is_whole = False
         except OSError:
             self._is_whole = False
-        self._lines.clear()
 
     def finish(self) -> None:
         """Sort the index, when the archive is complete. It blocks. If that fails, it stays open for the next start."""

@@ -132,6 +132,15 @@ def test_an_index_says_what_an_independent_reader_finds(tmp_path: Path) -> None:
     assert any(b'"warc/revisit"' in line for line in merged)
 
 
+def test_no_line_is_lost_where_many_are_made_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.write.cdxj.open_index._LINES_AT_ONCE", 3)
+    write(tmp_path, *(f"http://a.test/{number}" for number in range(8)))
+    (archive,) = archives(tmp_path)
+    lines = index_of(archive).read_bytes().splitlines()
+    assert len(lines) == 8
+    assert told_by_index(lines) == told_by_warcio(archive)
+
+
 def test_a_type_behind_long_headers_is_in_the_index_that_is_made_of_the_archive(tmp_path: Path) -> None:
     async def run() -> None:
         sink = WarcSink(tmp_path)
@@ -250,7 +259,7 @@ async def test_an_index_that_could_neither_be_written_along_nor_in_the_end_is_ma
         patch.setattr(os, "fsync", not_synced)
         patch.setattr(Path, "touch", full)
         lost = OpenIndex(archive)
-        lost.add(b"{")
+        lost.add(CaptureFacts("http://a.test/", "2026-11-23T00:00:00.000Z", None, None, None), offset=0, length=1)
         lost.finish()
     assert "make an empty file" in caplog.text
 
