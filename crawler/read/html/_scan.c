@@ -7,7 +7,7 @@
 #include "_scan_start_tags.h"
 
 /* Raised with each change of the arguments or results of the scan. */
-#define VERSION 22
+#define VERSION 23
 
 static quirks
 quirks_of(span doctype)
@@ -155,13 +155,15 @@ scan_page(PyObject *module, PyObject *args)
         walked = page.len && memchr(page.buf, 0, page.len) != NULL ? GIVES_UP : walk(self);
     }
     if (walked == GOES_ON)
-        result = PyTuple_Pack(4, self->found, self->elements, self->paragraphs, self->styles);
+        result = PyTuple_Pack(5, self->found, self->elements, self->paragraphs, self->styles,
+                              self->canonical == NULL ? Py_None : self->canonical);
     else if (walked == GIVES_UP)
         result = Py_NewRef(Py_None);
     Py_XDECREF(self->found);
     Py_XDECREF(self->elements);
     Py_XDECREF(self->paragraphs);
     Py_XDECREF(self->styles);
+    Py_XDECREF(self->canonical);
     PyMem_Free(self->anchor_text.at);
     PyMem_Free(self->paragraph_text.at);
     PyMem_Free(self->style_text.at);

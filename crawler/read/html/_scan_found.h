@@ -33,12 +33,29 @@ is_read_meta(scan *self, const tag *given)
     return is_read;
 }
 
-/* Whether a type may be that of a feed, which makes another kind of an alternate. */
+/* Whether a type may be that of a feed, which makes another kind of an alternate: FEED_TYPES in link_tables.py. */
 static int
 may_be_feed(const attribute *type)
 {
-    return type != NULL && type->value.length &&
-           (memchr(type->value.at, '+', type->value.length) || memchr(type->value.at, '&', type->value.length));
+    if (type == NULL || type->value.length == 0)
+        return 0;
+    if (memchr(type->value.at, '&', type->value.length))
+        return 1;
+    span bare = stripped(type->value.at, type->value.length);
+    return equals_lower(bare, "application/rss+xml") || equals_lower(bare, "application/atom+xml") ||
+           equals_lower(bare, "application/feed+json");
+}
+
+/* Adds the link of a <link rel=canonical>. The first one with an href names the canonical URL. element_reader.py reads
+ * those behind another that it reads, which may have come first, and those whose href is blank. */
+static outcome
+note_canonical(scan *self, span href, PyObject *kind, PyObject *text, PyObject *rel, int *is_noted)
+{
+    span bare = stripped(href.at, href.length);
+    *is_noted = bare.length > 0 && !self->reads_links && self->noted < MOST_LINKS;
+    if (*is_noted && self->canonical == NULL && (self->canonical = text_of(self, href, 1, 1)) == NULL)
+        return none_made();
+    return *is_noted ? note_url(self, href, kind, text, rel) : GOES_ON;
 }
 
 /* Adds the link of a simple <link>. element_reader.py reads the others. */
@@ -59,7 +76,9 @@ note_link(scan *self, const tag *given, int *is_noted)
         kind = PyDict_GetItemWithError(self->kind_of_rel, rel);
     if (kind != NULL && kind != Py_None && kind != self->embedded && may_be_feed(attribute_of(given, "type")))
         kind = NULL;
-    if (kind != NULL) {
+    if (kind != NULL && PyUnicode_CompareWithASCIIString(rel, "canonical") == 0)
+        noted = note_canonical(self, href->value, kind, text, rel, is_noted);
+    else if (kind != NULL) {
         *is_noted = 1;
         noted = kind == Py_None ? GOES_ON : note_url(self, href->value, kind, text, rel);
     }
@@ -92,6 +111,7 @@ note_element(scan *self, const tag *given, PyObject *text)
         TRY(note_link(self, given, &is_noted));
         if (is_noted)
             return GOES_ON;
+        self->reads_links = 1;
     }
     if (element == META) {
         int is_read = is_read_meta(self, given);

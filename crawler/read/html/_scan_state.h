@@ -57,7 +57,8 @@ typedef struct {
     PyObject *kind_of_rel; /* the kind of a <link> by its rel; None if it is not a link */
     PyObject *meta_names; /* whose content we read */
     PyObject *found, *elements, *paragraphs, *styles; /* `elements`: each with the number of links before it */
-    int all_scripts, has_styles;
+    PyObject *canonical; /* the href of <link rel=canonical> */
+    int all_scripts, has_styles, reads_links; /* whether element_reader.py reads a <link> */
     const byte *at, *end;
     tag tag;
     place place;

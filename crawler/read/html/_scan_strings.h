@@ -25,6 +25,36 @@ is_ascii(const byte *at, ptrdiff_t length)
     return all < 0x80;
 }
 
+/* Whether a text contains, or seems to contain, white space beyond ASCII, at which Python splits words. */
+static int
+has_wide_gap(const byte *at, ptrdiff_t length)
+{
+    for (ptrdiff_t i = 0; i + 1 < length; i++) {
+        byte next = at[i + 1], last = i + 2 < length ? at[i + 2] : 0;
+        switch (at[i]) {
+        case 0xC2: /* U+0085, U+00A0 */
+            if (next == 0x85 || next == 0xA0)
+                return 1;
+            break;
+        case 0xE1: /* U+1680 */
+            if (next == 0x9A && last == 0x80)
+                return 1;
+            break;
+        case 0xE2: /* U+2000 to U+200A, U+2028, U+2029, U+202F; U+205F */
+            if (next == 0x80 ? last <= 0x8A || last == 0xA8 || last == 0xA9 || last == 0xAF : next == 0x81 && last == 0x9F)
+                return 1;
+            break;
+        case 0xE3: /* U+3000 */
+            if (next == 0x80 && last == 0x80)
+                return 1;
+            break;
+        default:
+            break;
+        }
+    }
+    return 0;
+}
+
 /* Decodes UTF-8; NULL with an exception, or without one if it is broken. */
 static PyObject *
 string_of(const byte *at, ptrdiff_t length)
@@ -135,6 +165,9 @@ collapsed(scan *self, const buffer *text)
             return Py_NewRef(self->names->nothing);
         return PyUnicode_DecodeASCII(short_text, length, "strict");
     }
+    /* So few bytes are not cut. */
+    if (text->length <= MOST_ANCHOR_CHARACTERS && !has_wide_gap(text->at, text->length))
+        return string_of((const byte *)short_text, collapse(text->at, text->length, short_text, sizeof(short_text)));
     ptrdiff_t length = whole_characters(text->at, text->length, LONGEST_CHARACTER * MOST_ANCHOR_READ);
     PyObject *whole = string_of(text->at, length), *head = NULL, *words = NULL, *joined = NULL, *cut = NULL;
     if (whole != NULL)
@@ -159,14 +192,16 @@ words_of(scan *self, span value, int in_lower_case)
     char words[MOST_ANCHOR_CHARACTERS];
     if (value.length == 0)
         return Py_NewRef(self->names->nothing);
-    if (value.length > (ptrdiff_t)sizeof(words) || !is_ascii(value.at, value.length) ||
-        memchr(value.at, '&', value.length) != NULL)
+    if (value.length > (ptrdiff_t)sizeof(words) || memchr(value.at, '&', value.length) != NULL)
+        return NULL;
+    int all_ascii = is_ascii(value.at, value.length);
+    if (!all_ascii && (in_lower_case || has_wide_gap(value.at, value.length)))
         return NULL;
     ptrdiff_t length = collapse(value.at, value.length, words, sizeof(words));
     for (ptrdiff_t i = 0; in_lower_case && i < length; i++)
         if (words[i] >= 'A' && words[i] <= 'Z')
             words[i] |= 0x20;
-    return PyUnicode_DecodeASCII(words, length, "strict");
+    return all_ascii ? PyUnicode_DecodeASCII(words, length, "strict") : string_of((const byte *)words, length);
 }
 
 #endif

@@ -24,14 +24,14 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 22  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 23  # False if it was compiled from older code
 
 _KINDS: Final = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
 """Of the links that the scan makes."""
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
     rel: kinds_of_rel(rel)[0]
     for rel in (
-        *(KIND_OF_REL.keys() - {"canonical"}),
+        *KIND_OF_REL,
         *("shortcut icon", "alternate", "author", "copyright", "help", "license", "search", "shortlink"),
     )
 }
@@ -50,8 +50,9 @@ def scan(document: Document, /) -> ElementReader[str] | None:
     found = compiled.scan(document.html, html5, Link, *_KINDS, _PLAIN_RELS, meta_names, options.scripts)
     if found is None:
         return None
-    links, elements, paragraphs, styles = found
+    links, elements, paragraphs, styles, canonical = found
     reader: ElementReader[str] = ElementReader(document, text_of=str, tags_around=lambda _: (), has_svg=False)
+    reader.canonical_href = canonical
     added = 0
     for before, tag, attributes, text in elements:
         if added < before:

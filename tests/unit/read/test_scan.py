@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from crawler.page import Extract, Link, LinkKind
 from crawler.read.elements.element_reader import Document
+from crawler.read.elements.link_tables import FEED_TYPES
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.scan import IS_COMPILED, scan
@@ -202,12 +203,71 @@ def test_a_type_is_looked_at_only_where_it_may_make_a_link_one_to_a_feed() -> No
     html = (
         b"<link rel=icon type=image/svg+xml href=a><link rel=alternate type=application/rss+xml href=b>"
         b"<link rel=wlwmanifest type=application/wlwmanifest+xml href=c><link rel=alternate type=text/html href=d>"
+        b"<link rel=alternate type=application/opensearchdescription+xml href=e>"
     )
     links, elements, *_ = compiled.scan(
         html, {}, Link, LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS, kinds, frozenset(), False
     )
-    assert [(link.href, link.kind) for link in links] == [("a", LinkKind.EMBED), ("d", LinkKind.ALTERNATE)]
+    assert [(link.href, link.kind) for link in links] == [
+        *[("a", LinkKind.EMBED), ("d", LinkKind.ALTERNATE), ("e", LinkKind.ALTERNATE)],
+    ]
     assert [attributes["href"] for _, _, attributes, _ in elements] == ["b"]
+
+
+@pytest.mark.parametrize("media_type", sorted(FEED_TYPES))
+def test_a_type_of_a_feed_is_recognised(media_type: str) -> None:
+    body = f"<link rel=alternate type='\n{media_type.upper()} ' href=x>".encode()
+    assert [link.kind for link in BY_SCAN.extract(page(body)).links] == [LinkKind.FEED]
+
+
+def test_titles_and_canonical_urls_are_read_by_the_scan_itself() -> None:
+    """What is read further takes ten times as long."""
+    compiled = pytest.importorskip("crawler.read.html._scan")
+    kinds = {"next": LinkKind.NEXT, "canonical": LinkKind.CANONICAL}
+    html = (
+        "<link rel=next title='caf\xe9 \u2014\n b ' href=a><link rel=Canonical href=' c '><link rel=canonical href=d>"
+    )
+    links, elements, _, _, canonical = compiled.scan(
+        html.encode(), {}, Link, LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS, kinds, frozenset(), False
+    )
+    assert elements == []
+    assert [(link.href, link.text) for link in links] == [("a", "caf\xe9 \u2014 b"), ("c", ""), ("d", "")]
+    assert canonical == "c"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<link rel=canonical href=a><link rel='canonical x' href=b>",
+        "<link rel='canonical x' href=a><link rel=canonical href=b>",
+        "<link rel='x &amp;' href=a><link rel=canonical href=b>",
+        "<link rel=canonical href=' '><link rel=canonical href=b>",
+        "<link rel=canonical href='&#32;'><link rel=canonical href=b>",
+        "<link rel=canonical href><link rel=canonical href=b>",
+        "<link rel=canonical><link rel=canonical href=b>",
+        "<svg><title>x</title></svg><link rel=canonical title='caf\xe9' href='a\r\nb&amp;c'>",
+        "<img srcset='" + "a 1x," * 100_001 + "'><link rel=canonical href=b>",
+    ],
+)
+def test_the_first_canonical_url_counts_whoever_reads_it(html: str) -> None:
+    assert BY_SCAN.extract(page(html.encode())) == BY_TREE.extract(page(html.encode()))
+
+
+def test_white_space_beyond_ascii_separates_words_as_in_python() -> None:
+    gaps = [gap for gap in map(chr, range(sys.maxunicode + 1)) if gap.isspace()]
+    near = [chr(ord(gap) + step) for gap in gaps for step in (-1, 1, 64) if ord(gap) > 0x7F]
+    html = "".join(f"<a href=x>{each}\xe9{each} {each}y{each}</a>" for each in (*gaps, *near))
+    titles = "".join(f"<link rel=next href=x title='{each}\xe9{each} {each}y{each}'>" for each in (*gaps, *near))
+    extract = by_scan((titles + html).encode())
+    assert extract is not None
+    assert extract == BY_TREE.extract(page((titles + html).encode()))
+
+
+@pytest.mark.parametrize("length", [*range(190, 210), 3990, 4000, 4010])
+def test_long_texts_beyond_ascii_are_cut_as_in_python(length: int) -> None:
+    for text in ("\xe9" * length, "a" * length + "\xb6 b", "\u2014 " * length, " " * length + "\xe9"):
+        html = f"<a href=x>{text}</a><link rel=next href=y title='{text}'>".encode()
+        assert BY_SCAN.extract(page(html)) == BY_TREE.extract(page(html))
 
 
 def test_names_that_are_no_set_are_an_error_of_type() -> None:
