@@ -223,9 +223,8 @@ class Settlement:
     def _quota_for(self, lease: Lease) -> Quota | None:
         """The quota that the URL counts for. One that has counted does not count again: otherwise a crawl that comes
         back would use up any quota in time."""
-        url = lease.url
-        is_sitemap = url.kind == SITEMAP
-        if url.last_visit is not None and _has_counted(url.last_visit, is_sitemap=is_sitemap):
+        is_sitemap, last_visit = lease.url.kind == SITEMAP, lease.url.last_visit
+        if last_visit is not None and _has_counted(last_visit, is_sitemap=is_sitemap):
             return None
         return self._components.sitemap_quota if is_sitemap else self._components.quota
 
@@ -238,12 +237,9 @@ class Settlement:
             self._counters.pages += 1
         elif isinstance(fetched, Redirect):
             self._counters.redirects += 1
-        takes_quota = (
-            was_fetched
-            # A 300 has links, and could be a trap.
-            or (isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES)
-            or lease.url.kind == SITEMAP
-        )
+        # A 300 has links, and could be a trap.
+        has_choices = isinstance(fetched, Page) and fetched.status == MULTIPLE_CHOICES
+        takes_quota = was_fetched or has_choices or lease.url.kind == SITEMAP
         if takes_quota and (quota := self._quota_for(lease)) is not None:
             quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, WithBody) else 0)
 

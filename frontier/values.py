@@ -202,10 +202,6 @@ class Health(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The server counts as dead until this time, in seconds since 1970."""
 
 
-HEALTHY = Health()
-"""Of nearly all servers."""
-
-
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Where the URLs are now. Counts are of URLs unless the name says queues."""
 

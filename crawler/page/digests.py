@@ -36,7 +36,7 @@ def key_of(text: str, /) -> int:
 
 def body_sha1(*pieces: bytes) -> bytes:
     """The SHA-1 of a body, 20 bytes."""
-    digest = hashlib.sha1(usedforsecurity=False)
-    for piece in pieces:
+    digest = hashlib.sha1(pieces[0] if pieces else b"", usedforsecurity=False)
+    for piece in pieces[1:]:
         digest.update(piece)
     return digest.digest()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -223,7 +224,12 @@ def resolved_url(url: str, ip: str | None, port: int | None, /) -> str | None:
     known = rest.partition("/")[0]
     if "?" in known or "#" in known:  # not in a serialised URL
         known = re.split("[?#]", known, maxsplit=1)[0]
+    return _resolved_origin(scheme, ip, port) + rest[len(known) :]
+
+
+@lru_cache(maxsize=1000)
+def _resolved_origin(scheme: str, ip: str, port: int | None) -> str:
     authority = f"[{ip}]" if ":" in ip else ip
     if port is not None and port != _DEFAULT_PORTS.get(scheme):
         authority = f"{authority}:{port}"
-    return f"{scheme}://{authority}{rest[len(known) :]}"
+    return f"{scheme}://{authority}"

@@ -88,8 +88,7 @@ class Peers:
         """The first of their groups that holds them back."""
         for group in self.groups:
             # What `Group.is_open` says, without two calls for each of several looks a page.
-            is_full = group.at_once is not None and group.leased >= group.at_once
-            if is_full or group.resting or group.is_elsewhere:
+            if group.resting or group.is_elsewhere or (group.at_once is not None and group.leased >= group.at_once):
                 return group
         return None
 

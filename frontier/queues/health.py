@@ -1,6 +1,9 @@
 """What the outcome of a fetch says about the server of a queue. Pure."""
 
-from frontier.values import HEALTHY, Health, Outcome
+from frontier.values import Health, Outcome
+
+HEALTHY = Health()
+"""Of nearly all servers."""
 
 
 def next_health(before: Health, outcome: Outcome, *, now: float) -> Health:

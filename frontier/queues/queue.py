@@ -4,8 +4,9 @@ from typing import Final
 
 import msgspec
 
+from frontier.queues.health import HEALTHY
 from frontier.queues.lifecycle import EXHAUSTED, RETIRED, QueueState
-from frontier.values import HEALTHY, Health
+from frontier.values import Health
 
 NEUTRAL_PRECEDENCE: Final = 128
 """The precedence of all queues, unless they take that of their best URL."""

@@ -10,8 +10,8 @@ from frontier.queues.budgets import is_retired
 from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
 from frontier.queues.queue import NEUTRAL_PRECEDENCE, Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
-from frontier.records import Counters, PendingUrl, QueueUpdate, precedence_of
-from frontier.values import Budgets, UrlState
+from frontier.records import Counters, PendingUrl, QueueUpdate, order_of, precedence_of
+from frontier.values import Budgets, CrawlUrl, UrlState
 
 _order = attrgetter("order")
 
@@ -26,6 +26,20 @@ class QueueFill(msgspec.Struct, frozen=True, gc=False):
     """None if the store had no record of it."""
     urls: list[PendingUrl]
     update: QueueUpdate
+
+
+def number_urls(
+    urls: Sequence[CrawlUrl], counters: Counters, found_at: Mapping[str, int], /, *, now: int
+) -> list[PendingUrl]:
+    """Give URLs their numbers and their orders. `found_at`: when those were found that were known before."""
+    number, ordinal = counters.next_number, counters.next_ordinal
+    counters.next_number += len(urls)
+    counters.next_ordinal += len(urls)
+    numbered: list[PendingUrl] = []
+    for index, url in enumerate(urls):
+        order, when = order_of(url.precedence, ordinal + index), found_at.get(url.canonical, now)
+        numbered.append(PendingUrl(url=url, number=number + index, order=order, found_at=when))
+    return numbered
 
 
 def plan_update(

@@ -16,16 +16,13 @@ import msgspec
 from frontier.protocol.url_batch import UrlBatch, canonicals_of, link_counts_of
 from frontier.records import (
     NO_TRANSIT,
-    Counters,
     InboxPosition,
-    PendingUrl,
     Transit,
     number_after,
-    order_of,
 )
 from frontier.sending.outgoing import Chosen, Outgoing
 from frontier.store import Store
-from frontier.transitions.accounting import count_state, plan_fill
+from frontier.transitions.accounting import count_state, number_urls, plan_fill
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.asking.asking import make_asking
 from frontier.transitions.commit import Commit
@@ -82,29 +79,19 @@ class Admission:
                 receiver, others = next(iter(foreign.items()))
                 raise ValueError(f"{others[0].url} belongs to part {receiver} of the crawl: add it there")
             chosen = self._outgoing.choose(foreign)
-        if not (force or chosen) and self._count_known(batch):
-            if self._commit.needs_sync:  # another page may have brought them just now
-                await self._commit.sync()
-            return 0
+        # Known links need no turn. But while another has its turn, the set may know URLs that are not written yet.
+        if not (force or chosen or self.lock.locked()):
+            self._commit.check()
+            if self._link_counts.add_recalled(batch, self._asking.recalls, now=self._active.now()):
+                if self._commit.needs_sync:  # another page may have brought them just now
+                    await self._commit.sync()
+                return 0
         step = self._add(batch, chosen, force=force, drop_validators=drop_validators)
         if not self._asking.is_prompt:
             return await self._finish(step)
         count = await run_prompt_in_turn(self.lock, step, on_cancel=self._commit.give_up)
         await self._commit.sync()
         return count
-
-    def _count_known(self, batch: Sequence[CrawlUrl]) -> bool:
-        """Count the links if all URLs of the batch are surely known, as those of most pages are, and nothing has to be
-        written. Returns whether they were counted. That needs no turn of its own; but while another transition has its
-        turn, the visited set may know URLs that are not written yet."""
-        if self.lock.locked() or self._link_counts.must_write(self._active.now()):
-            return False
-        self._commit.check()
-        canonicals = canonicals_of(batch)
-        if not self._asking.recalls(canonicals):
-            return False
-        self._link_counts.add_known(canonicals, link_counts_of(batch))
-        return True
 
     async def readmit(self, urls: Iterable[CrawlUrl], *, drop_validators: bool) -> int:
         """See `Recrawling.readmit`."""
@@ -260,7 +247,7 @@ class Admission:
             queues[held.queue.key] = held.queue
             removed[held.queue.key] = removed.get(held.queue.key, 0) + 1
         found_at = {name: int(entry.found_at) for name, (_, entry) in again.items() if entry is not None}
-        admitted = self._number(urls, counters, found_at)
+        admitted = number_urls(urls, counters, found_at, now=int(self._active.clock()))
         fills = plan_fill(admitted, queues, counters, active.settings, removed=removed)
         self._store.admit(
             admitted,
@@ -277,17 +264,6 @@ class Admission:
             active.schedule.remove(held.queue, now=now)
         active.wake(len(fills))
         return len(admitted)
-
-    def _number(self, urls: Sequence[CrawlUrl], counters: Counters, found_at: Mapping[str, int]) -> list[PendingUrl]:
-        """Give URLs their numbers and their orders. `found_at`: when those were found that were known before."""
-        number, ordinal, now = counters.next_number, counters.next_ordinal, int(self._active.clock())
-        counters.next_number += len(urls)
-        counters.next_ordinal += len(urls)
-        numbered: list[PendingUrl] = []
-        for index, url in enumerate(urls):
-            order, when = order_of(url.precedence, ordinal + index), found_at.get(url.canonical, now)
-            numbered.append(PendingUrl(url=url, number=number + index, order=order, found_at=when))
-        return numbered
 
     def _remove_entries(self, settled: Sequence[LedgerEntry]) -> None:
         counters = self._active.copy_counters(self._active.now())

@@ -8,10 +8,12 @@ begins that writes all. So a killed process loses the links of some ten minutes;
 A site may choose its URLs so that their digests begin alike. They crowd one place of the table, and are written first.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from frontier.link_table.table import MAX_COUNTS, make_link_table
+from frontier.protocol.url_batch import canonicals_of, link_counts_of
 from frontier.store import Store
+from frontier.values import CrawlUrl
 
 WRITE_ALL_EVERY_S = 600.0
 """To write a full table takes two seconds in all, spread over some thousand pages."""
@@ -31,8 +33,6 @@ class LinkCounts:
         self._table = make_link_table()
         self.get, self.pop = self._table.get, self._table.pop
         """The count of a URL that is not yet written. `pop` also removes it."""
-        self.add_known = self._table.add
-        """Counts the links to the URLs of a batch, of which none is new."""
         self._rounds = 0
         self._writes_all = False
         """Whether this round writes all URLs."""
@@ -46,6 +46,19 @@ class LinkCounts:
             if any(verdicts):
                 links = [0 if is_new else count for count, is_new in zip(links, verdicts, strict=True)]
             self._table.add(canonicals, links)
+
+    def add_recalled(
+        self, batch: Sequence[CrawlUrl], recalls: Callable[[Sequence[str]], bool], /, *, now: float
+    ) -> bool:
+        """Count the links of a batch if `recalls` says that all its URLs are known, as those of most pages are, and if
+        nothing has to be written. Returns whether they were counted."""
+        if self.must_write(now):
+            return False
+        canonicals = canonicals_of(batch)
+        if not recalls(canonicals):
+            return False
+        self._table.add(canonicals, link_counts_of(batch))
+        return True
 
     def must_write(self, now: float) -> bool:
         """Whether some counts have to be written."""

@@ -176,9 +176,9 @@ async def open_sinks(
         for each in told:
             each.tell(_about(config))
 
-    return OpenedSinks(
-        Sinks([with_loads.get(each, each) for each in sinks]), archive if archives else None, forget_before, tell
-    )
+    written = [with_loads.get(each, each) for each in sinks]
+    sink = written[0] if len(written) == 1 else Sinks(written)
+    return OpenedSinks(sink, archive if archives else None, forget_before, tell)
 
 
 class ReadableSink(msgspec.Struct, frozen=True):

@@ -5,9 +5,10 @@ import struct
 import msgspec
 
 from frontier.leveldb.format.encoding import DecodeError, decoder, encode_record
+from frontier.queues.health import HEALTHY
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
-from frontier.values import HEALTHY, Health
+from frontier.values import Health
 
 _QUEUE = struct.Struct(">BBBQdIdQqQ")
 _POSITION = struct.Struct(">BQQ")

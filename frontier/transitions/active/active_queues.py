@@ -193,7 +193,10 @@ class ActiveQueues:
 
     def refill(self, now: float) -> None:
         """Activate queues until enough are active, some are ready, and no queue waits that should go before those."""
-        schedule, inactive, min_active = self.schedule, self.inactive, self.settings.min_active
+        inactive = self.inactive
+        if inactive.best_precedence is None and inactive.next_wake_ms is None:
+            return  # nothing waits in the store, as in a crawl of few hosts
+        schedule, min_active = self.schedule, self.settings.min_active
         while inactive.next_wake_ms is not None and (keys := inactive.take_due(int(now * 1000), ACTIVATED_TOGETHER)):
             self._activate(keys, now)
         for _ in range(1 + min_active // ACTIVATED_TOGETHER):
