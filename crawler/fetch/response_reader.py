@@ -221,6 +221,7 @@ def _page(
 ) -> Page:
     """The response as a page, whether it is one or not."""
     version, reason = response.version, response.reason
+    ip, port = response.peer or (None, None)
     return Page(
         url=request.url,
         status=response.status,
@@ -228,8 +229,8 @@ def _page(
         http_version="1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
         headers=list(response.headers.lines),
         request_headers=recorded_headers(response.request_headers),
-        ip=response.peer[0] if response.peer else None,
-        port=response.peer[1] if response.peer else None,
+        ip=ip,
+        port=port,
         fetched_at=request.sent_at,
         duration_s=monotonic() - request.started_s,
         body=body,

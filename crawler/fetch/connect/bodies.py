@@ -16,7 +16,7 @@ from crawler.fetch.connect.response_heads import PlainHead
 
 _HELD_BYTES: Final = 512 * 1024
 """So much of a body may wait to be read before we stop receiving it."""
-_MAX_OVERHEAD_BYTES: Final = 512 * 1024
+MAX_OVERHEAD_BYTES: Final = 512 * 1024
 _MAX_OVERHEAD_RATIO: Final = 4
 """Bytes of a response beside its body: so many, and so many more for each byte of the body."""
 _MAX_INFORMATIONAL: Final = 50
@@ -61,21 +61,20 @@ class BodyEnd(msgspec.Struct):
 class Overhead(msgspec.Struct):
     """What one response has beside its body."""
 
-    _received_bytes: int = 0
+    received_bytes: int = 0
+    """What has arrived of the response, its body included."""
     _heads: int = 0
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing of the response has arrived."""
-        return self._received_bytes == 0
+    def is_too_much(self, body: "StreamReader | PlainBody | None") -> bool:
+        """Whether too many bytes have arrived beside the body. They have not unless `received_bytes` exceed
+        `MAX_OVERHEAD_BYTES`."""
+        body_bytes = 0 if body is None else body.total_bytes
+        return self.received_bytes - body_bytes > MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes
 
-    def add(self, *, more_bytes: int = 0, body_bytes: int = 0, more_heads: int = 0) -> bool:
-        """Count what has arrived: bytes, those of the body included, and informational responses. Returns whether there
-        are too many beside the body, of which `body_bytes` have arrived so far."""
-        self._received_bytes += more_bytes
-        self._heads += more_heads
-        beside = self._received_bytes - body_bytes
-        return self._heads > _MAX_INFORMATIONAL or beside > _MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes
+    def add_head(self) -> bool:
+        """Count an informational response; returns whether there are too many."""
+        self._heads += 1
+        return self._heads > _MAX_INFORMATIONAL
 
 
 def has_more(data: bytes, body_bytes: int, last_bytes: bytes | None) -> bool:

@@ -101,11 +101,12 @@ class Connections:
         if (removed := self._open.pop(number, None)) is not None:
             self.memory_bytes -= removed.memory_bytes
 
-    def note_memory(self, connection: Connection) -> None:
-        """Note that a connection takes more memory than before."""
+    def note_memory(self, connection: Connection, memory_bytes: int) -> None:
+        """Note that a connection takes so much memory now."""
+        connection.memory_bytes = memory_bytes
         if (opened := self._open.get(id(connection))) is not None:
-            self.memory_bytes += connection.memory_bytes - opened.memory_bytes
-            opened.memory_bytes = connection.memory_bytes
+            self.memory_bytes += memory_bytes - opened.memory_bytes
+            opened.memory_bytes = memory_bytes
 
     def note_interval(self, interval_s: float) -> None:
         """Note the time between two requests over one connection, as the second is sent."""

@@ -11,12 +11,12 @@ from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EofStream, StreamReader
 
-from crawler.fetch.connect import response_heads
-from crawler.fetch.connect.bodies import PARSER_OPTIONS, BodyEnd, Chunks, Overhead, PlainBody, Received, has_more
+from crawler.fetch.connect import bodies, response_heads
+from crawler.fetch.connect.bodies import BodyEnd, Chunks, Overhead, PlainBody, Received
 from crawler.fetch.connect.connections import Connections, Server
 from crawler.fetch.connect.failures import BROKEN_CHUNKS, TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
-from crawler.fetch.connect.response_heads import BEGINNING, BEGINNING_BYTES, PlainHead, end_of_head, read_plain_head
+from crawler.fetch.connect.response_heads import BEGINNING_BYTES, PlainHead, end_of_head, read_plain_head
 from crawler.fetch.connect.sockets import has_unread, lacks_close_notify, poll_of
 from crawler.fetch.connect.tls.resuming import keep_session
 from crawler.url.hosts import same_address
@@ -43,7 +43,7 @@ class TolerantHandler(ResponseHandler):
         """The server at its other end."""
         self.requests = 0
         """How many requests went over it, including the current one."""
-        self.memory_bytes = 0
+        self.memory_bytes = self._largest_piece = 0
         self.interval_s: float | None = None
         self.closes_at: float | None = None
         """When the server closes it unless it is asked again, in the time of the loop."""
@@ -51,7 +51,6 @@ class TolerantHandler(ResponseHandler):
         """When the current or last request was sent, in the time of the loop."""
         self._is_tls = self._spoke_first = self._awaits_head = False
         self._poll: Callable[[int], Sequence[object]] | None = None
-        self._largest_piece = 0
         self._pending = b""
         """An incomplete head."""
         self.overhead = Overhead()
@@ -140,7 +139,7 @@ class TolerantHandler(ResponseHandler):
                 self.force_close()
             if self.requests == 1:
                 keep_session(self.transport)
-        elif self.overhead.add(more_heads=1):
+        elif self.overhead.add_head():
             self._refuse(TOO_MUCH)
             return
         received, self._waiter = self._waiter, None
@@ -192,8 +191,7 @@ class TolerantHandler(ResponseHandler):
     def data_received(self, data: bytes) -> None:
         if self._is_tls and len(data) > self._largest_piece:
             self._largest_piece = len(data)
-            self.memory_bytes = memory_of(tls=True, largest_piece=len(data))
-            self.connections.note_memory(self)
+            self.connections.note_memory(self, memory_of(tls=True, largest_piece=len(data)))
         if self._plain is not None and self._chunks is None and not self._plain.is_eof():
             self._feed_plain(self._plain, data)
             return
@@ -202,7 +200,8 @@ class TolerantHandler(ResponseHandler):
         if data and not self._awaits_head and self._is_idle():
             self._distrust()
             return
-        if self.overhead.add(more_bytes=len(data), body_bytes=0 if self._body is None else self._body.total_bytes):
+        self.overhead.received_bytes += len(data)
+        if self.overhead.received_bytes > bodies.MAX_OVERHEAD_BYTES and self.overhead.is_too_much(self._body):
             self._refuse(TOO_MUCH)
             return
         if data and self._awaits_head:
@@ -217,17 +216,19 @@ class TolerantHandler(ResponseHandler):
         if data and body is not None:
             if self._last_bytes is not None:
                 self._last_bytes = (self._last_bytes + data[-4:])[-4:]
-            if body.is_eof() and has_more(data, body.total_bytes - body_bytes, self._last_bytes):
+            if body.is_eof() and bodies.has_more(data, body.total_bytes - body_bytes, self._last_bytes):
                 self._distrust()
 
     def _feed_heads(self, data: bytes) -> bytes:
         """Pass complete heads to the parser; return the data after the last one."""
-        pending, searched = data, 0
-        if self._pending:
-            searched = len(self._pending) if len(self._pending) >= BEGINNING_BYTES else 0
-            pending, self._pending = self._pending + data, b""
+        if not self._pending and self._may_have_body and (plain := read_plain_head(data)) is not None:
+            self._awaits_head = False
+            self._begin_plain(plain)
+            return data[plain.size :] if self._exception is None else b""
+        searched = len(self._pending) if len(self._pending) >= BEGINNING_BYTES else 0
+        pending, self._pending = self._pending + data, b""
         while self._awaits_head:
-            if not searched and not pending.startswith(BEGINNING):
+            if not searched:
                 pending = response_heads.skip_junk(pending)
             # Plain heads are not tried again for each piece of a head.
             is_new = self._may_have_body and (not searched or end_of_head(pending, searched) is not None)
@@ -247,8 +248,7 @@ class TolerantHandler(ResponseHandler):
                 else:
                     self._begin_plain(plain)
                 pending, searched = pending[end:], 0
-                # Another head follows an informational response.
-                self._awaits_head = self._body is None and self._exception is None
+                self._awaits_head = self._body is None and self._exception is None  # after an informational one
         return pending if self._exception is None else b""
 
     def _begin_plain(self, head: PlainHead) -> None:
@@ -279,7 +279,7 @@ class TolerantHandler(ResponseHandler):
     def _parse(self, data: bytes) -> None:
         """Pass data to aiohttp's parser."""
         if self._parser is None and data:
-            super().set_response_params(skip_payload=not self._may_have_body, **PARSER_OPTIONS)
+            super().set_response_params(skip_payload=not self._may_have_body, **bodies.PARSER_OPTIONS)
         super().data_received(data)
 
     def _refuse(self, message: str) -> None:

@@ -34,11 +34,10 @@ _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IG
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _SUCCESS = re.compile(rb"\A(HTTP/1\.[01]) 2[0-9]{2}(?![0-9])")
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
-BEGINNING: Final = b"HTTP/"
-"""Of a status line."""
+_BEGINNING = b"HTTP/"
 _MAX_JUNK_BYTES: Final = 4
 """Before the status line, as in Chromium and Firefox."""
-BEGINNING_BYTES: Final = _MAX_JUNK_BYTES + len(BEGINNING)
+BEGINNING_BYTES: Final = _MAX_JUNK_BYTES + len(_BEGINNING)
 """So many bytes show where the status line begins."""
 _MAX_PLAIN_BYTES: Final = 16 * 1024
 """The longest plain head. Longer ones meet limits, which the parser checks."""
@@ -68,7 +67,7 @@ def skip_junk(received: bytes, /) -> bytes:
     """The bytes from the status line on, if one begins after any number of empty lines and a few other bytes; else
     those after the empty lines."""
     received = received.lstrip(b"\r\n")
-    return received[max(received[:BEGINNING_BYTES].upper().find(BEGINNING), 0) :]
+    return received[max(received[:BEGINNING_BYTES].upper().find(_BEGINNING), 0) :]
 
 
 def may_be_head(received: bytes, /) -> bool:
@@ -78,7 +77,7 @@ def may_be_head(received: bytes, /) -> bool:
     if ended and len(received) >= BEGINNING_BYTES:
         return _STATUS.match(line) is not None
     beginning = received[:BEGINNING_BYTES].upper()
-    return any(BEGINNING.startswith(beginning[at : at + len(BEGINNING)]) for at in range(_MAX_JUNK_BYTES + 1))
+    return any(_BEGINNING.startswith(beginning[at : at + len(_BEGINNING)]) for at in range(_MAX_JUNK_BYTES + 1))
 
 
 def fix_head(head: bytes, /) -> bytes:

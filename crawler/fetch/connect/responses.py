@@ -185,7 +185,7 @@ async def exchange(
             # Over a kept connection TLS has worked, so that is no refusal.
             if handler.body_end.alert is not None and handler.requests == 1:
                 raise TlsRefused(handler.body_end.alert) from error
-            is_kept = handler.requests > 1 and handler.overhead.is_empty
+            is_kept = handler.requests > 1 and not handler.overhead.received_bytes
             raise (KeptClosed if is_kept else ClosedEarly)("closed without a response") from error
         message, _ = received
         has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT

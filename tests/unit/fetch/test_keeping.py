@@ -105,9 +105,8 @@ def test_enough_is_closed_and_hardly_more(idle: list[Idle], excess: int, excess_
 def test_a_connection_that_is_gone_is_not_counted() -> None:
     connections = Connections(10)
     kept = Kept(connections, 500)
-    kept.memory_bytes = 800
-    connections.note_memory(kept)
-    assert (len(connections), connections.memory_bytes) == (1, 800)
+    connections.note_memory(kept, 800)
+    assert (len(connections), connections.memory_bytes, kept.memory_bytes) == (1, 800, 800)
     del kept
     assert (len(connections), connections.memory_bytes) == (0, 0)
 
