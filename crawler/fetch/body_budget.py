@@ -16,6 +16,8 @@ from contextlib import suppress
 from threading import get_ident
 from typing import Final
 
+import msgspec
+
 FREE_BYTES: Final = 64 * 1024
 """The beginning of each body is not counted. Most bodies are no larger, and cost no accounting."""
 TURN_S: Final = 0.25
@@ -109,15 +111,12 @@ class BodyBudget:
                 future.set_result(None)
 
 
-class Claim:
+class Claim(msgspec.Struct, eq=False):
     """The memory of one body while it is fetched."""
 
-    __slots__ = ("budget", "size_bytes")
-
-    def __init__(self, budget: BodyBudget) -> None:
-        self.budget = budget
-        self.size_bytes = 0
-        """What counts of it."""
+    budget: BodyBudget
+    size_bytes: int = 0
+    """What counts of it."""
 
     def grow_to(self, size_bytes: int) -> bool:
         """Count the body with that size; returns whether it may grow further."""

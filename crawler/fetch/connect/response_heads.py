@@ -216,16 +216,12 @@ def _repeats_framing(lines: Sequence[tuple[bytes, bytes]]) -> bool:
     return any(names.count(name) > 1 for name in (b"content-length", b"connection", b"transfer-encoding"))
 
 
-class Headers:
+class Headers(msgspec.Struct, frozen=True, gc=False):
     """The header lines of a response. Names are lower-case here."""
 
-    __slots__ = ("lines", "named")
-
-    def __init__(self, lines: Sequence[tuple[bytes, bytes]], named: Mapping[bytes, bytes] | None = None) -> None:
-        """`named`: the first of the lines of each name, if they are known."""
-        self.lines = lines
-        self.named = first_by_name(lines) if named is None else named
-        """The first value of each name."""
+    lines: Sequence[tuple[bytes, bytes]]
+    named: Mapping[bytes, bytes]
+    """The first value of each name."""
 
     def first(self, name: bytes) -> str | None:
         """The first value of a header."""

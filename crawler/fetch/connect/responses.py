@@ -2,20 +2,24 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import chain
 from math import inf
 from typing import Final
 
 import aiohttp
+import msgspec
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_writer import HttpVersion
+from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, Received
+from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, BodyEnd, PlainBody
+from crawler.fetch.connect.connections import Server
 from crawler.fetch.connect.connector import RoutedConnector
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, KeptClosed, TlsRefused, TooSlow
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.requests import HttpRequest
-from crawler.fetch.connect.response_heads import Headers, PlainHead
+from crawler.fetch.connect.response_heads import Headers, PlainHead, first_by_name
 
 _SWITCHING = 101
 _REQUEST_TIMEOUT = 408
@@ -81,59 +85,35 @@ class HeadTimeouts:
             self._check_at(max(min(due for due, _ in self._waiting.values()), now + CHECK_S))
 
 
-class Response:
+class Response(msgspec.Struct, eq=False, kw_only=True):
     """The head of a response, with its peer and its `BodyEnd`, and the stream of its body. The connection goes back to
     the pool as soon as the body is complete, which may be before we can look."""
 
-    __slots__ = (
-        "_connector",
-        "_handler",
-        "body_end",
-        "content",
-        "headers",
-        "peer",
-        "reason",
-        "request_headers",
-        "status",
-        "version",
-    )
-
-    def __init__(
-        self,
-        request: HttpRequest,
-        connector: RoutedConnector,
-        handler: TolerantHandler,
-        received: Received,
-        headers: Headers,
-        *,
-        through_proxy: bool,
-    ) -> None:
-        message, content = received
-        self._connector = connector
-        self._handler: TolerantHandler | None = handler
-        """None once it is given back."""
-        self.request_headers = request.headers
-        self.status = message.code
-        self.reason = message.reason
-        self.version = message.version
-        self.headers = headers
-        self.content = content
-        self.body_end = handler.body_end
-        self.peer = None if through_proxy else handler.peer
-        content.on_eof(self._release)
+    status: int
+    reason: str
+    version: HttpVersion
+    headers: Headers
+    content: StreamReader | PlainBody
+    body_end: BodyEnd
+    peer: Server | None
+    request_headers: Mapping[str, str]
+    connector: RoutedConnector
+    handler: TolerantHandler | None
+    """None once it is given back."""
 
     def close(self) -> None:
         """Close the connection, unless it is back in the pool."""
-        handler = self._handler
+        handler = self.handler
         if handler is not None:
-            self._handler = None
-            self._connector.close_taken(handler)
+            self.handler = None
+            self.connector.close_taken(handler)
 
-    def _release(self) -> None:
-        handler = self._handler
+    def release(self) -> None:
+        """Give the connection back, unless it is used for another protocol from now on."""
+        handler = self.handler
         if handler is not None and not handler.upgraded:
-            self._handler = None
-            self._connector.give_back(handler)
+            self.handler = None
+            self.connector.give_back(handler)
 
 
 async def exchange(
@@ -187,7 +167,7 @@ async def exchange(
                 raise TlsRefused(handler.body_end.alert) from error
             is_kept = handler.requests > 1 and not handler.overhead.received_bytes
             raise (KeptClosed if is_kept else ClosedEarly)("closed without a response") from error
-        message, _ = received
+        message, content = received
         has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT
         if handler.requests > 1 and server is not None:
             connections.note_reuse(server, answered=not has_waited_in_vain)
@@ -196,13 +176,29 @@ async def exchange(
         if isinstance(message, PlainHead):
             headers = Headers(message.raw_headers, message.named)
         else:
-            headers = Headers(message.raw_headers)
+            headers = Headers(message.raw_headers, first_by_name(message.raw_headers))
             size = sum(map(len, chain.from_iterable(headers.lines)))
             if size > MAX_HEADERS_BYTES:
                 raise HeadersTooLarge(f"{size} bytes of headers, at most {MAX_HEADERS_BYTES} are read")
         kept_s = keep_alive_s(headers.first(b"keep-alive")) if b"keep-alive" in headers.named else None
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
-        return Response(request, connector, handler, received, headers, through_proxy=through_proxy)
+        response = Response(
+            status=message.code,
+            reason=message.reason,
+            version=message.version,
+            headers=headers,
+            content=content,
+            body_end=handler.body_end,
+            peer=None if through_proxy else handler.peer,
+            request_headers=request.headers,
+            connector=connector,
+            handler=handler,
+        )
+        if content.is_eof():
+            response.release()
+        else:
+            content.on_eof(response.release)
+        return response
     except BaseException:
         connector.close_taken(handler)
         raise
