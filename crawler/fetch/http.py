@@ -17,6 +17,7 @@ from crawler.fetch.connect.failures import (
     lack_of_files,
     translate,
 )
+from crawler.fetch.connect.guard import AddressRefused
 from crawler.fetch.connect.network import Network
 from crawler.fetch.connect.requests import SentUrl
 from crawler.fetch.connect.responses import Response
@@ -49,7 +50,8 @@ class HttpFetcher:
     `limits` returns the limits for a URL. All bodies together, until their pages are freed, take about
     `max_memory_bytes`, plus one body. `cookie_jar` stores the cookies where the limits allow `cookies`. With `hsts`,
     the fetcher answers an http URL that requires https with a redirect, and asks nobody. `may_ask` says whether the
-    crawl may ask the host of a URL: without a contact in its user agent, it may not ask all. `signing` signs requests.
+    crawl may ask a host, which it gets as the header Host has it: without a contact in its user agent, it may not ask
+    all. `signing` signs requests.
 
     Each request is sent once. If it meets a kept connection that the server has closed, that is a failure like any
     other: the caller tries again, because he knows how long the host must rest. `OSError` is raised if the system lets
@@ -100,7 +102,7 @@ class HttpFetcher:
         signed: Signed | None = None
         try:
             url = SentUrl(request.url)
-            self._refuse(url, request)
+            self._refuse(url)
             deadline = self._clock() + limits.timeout_s
             headers = request_headers(limits.headers, request)
             if limits.cookies and self._cookies is not None:
@@ -173,13 +175,14 @@ class HttpFetcher:
             limits = replace(limits, max_body_bytes=request.max_body_bytes)
         return limits
 
-    def _refuse(self, url: SentUrl, request: Request) -> None:
-        """Raise the reason if the crawl must not send this request."""
+    def _refuse(self, url: SentUrl) -> None:
+        """Raise the reason if the crawl must not ask for this URL."""
         origin = url.origin
-        self._network.refuse_host(origin.host)
+        if (why := self._network.refusal_of(origin.host)) is not None:
+            raise AddressRefused(f"{origin.host} ({why})")
         if not self._allows_port(origin.port or 0):
             raise PortRefused(f"port {origin.port} is not asked: name it in scope.ports if it is meant")
-        if not self._may_ask(request.url):
+        if not self._may_ask(origin.host_header or ""):
             raise NoContact("the user agent has no address under which you can be reached: set fetch.user_agent")
 
     def _add_cookies(self, jar: Cookies, url: SentUrl, headers: dict[str, str]) -> None:

@@ -77,7 +77,8 @@ class Connections:
         """About what the open ones take."""
         self._open: dict[int, _Open] = {}
         self._typical_s = 1.0
-        self._reuse_failures: dict[Server, int] = {}
+        self.reuse_failures: dict[Server, int] = {}
+        """How often in a row each server has not answered another request over a kept connection."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -116,11 +117,11 @@ class Connections:
     def note_reuse(self, server: Server, *, answered: bool) -> None:
         """Remember whether the server answered another request over a kept connection."""
         if answered:
-            self._reuse_failures.pop(server, None)
+            self.reuse_failures.pop(server, None)
             return
-        if len(self._reuse_failures) >= _MAX_SERVERS:
-            self._reuse_failures.clear()
-        self._reuse_failures[server] = self._reuse_failures.get(server, 0) + 1
+        if len(self.reuse_failures) >= _MAX_SERVERS:
+            self.reuse_failures.clear()
+        self.reuse_failures[server] = self.reuse_failures.get(server, 0) + 1
 
     def make_room(self, connection: Connection, now: float, server: Server | None) -> bool:
         """Close connections that are less useful than this one, which is being answered, if there are too many. Returns
@@ -129,7 +130,7 @@ class Connections:
         A server that again and again closes a kept connection upon a request gets a new one each time; otherwise half
         of the requests would be lost.
         """
-        failures = self._reuse_failures
+        failures = self.reuse_failures
         if failures and server is not None and failures.get(server, 0) >= _MAX_REUSE_FAILURES:
             return False
         if not self.is_crowded:

@@ -47,8 +47,6 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 class _Settings(msgspec.Struct, frozen=True, gc=False):
     """What applies to every request to one host."""
 
-    refusal: str | None
-    """Why nothing may be sent to it."""
     login: str | None
     """The value for the header Authorization."""
     proxy: HttpProxy | SocksProxy | None
@@ -91,6 +89,10 @@ class Network:
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
         self._timeouts = HeadTimeouts(asyncio.get_running_loop())
         self._settings = lru_cache(maxsize=_HOSTS)(self._find_settings)
+        self.refusal_of = lru_cache(maxsize=_HOSTS)(self._refusal)
+        """Why nothing may be sent to the host in a URL, where no resolver would see it: a private address, or
+        `localhost`, which a proxy would resolve to itself. An address in a spelling other than that of the URL standard
+        is refused too, because we can't know how a proxy would read it. None if there is no such reason."""
         connector = RoutedConnector(
             socks=self._routes.socks,
             names=self._names,
@@ -196,16 +198,8 @@ class Network:
         """Whether we verify the certificate of the host."""
         return self._settings(host).verifies
 
-    def refuse_host(self, host: str, /) -> None:
-        """Raise `AddressRefused` for the host in a URL, where no resolver would see it: a private address, or
-        `localhost`, which a proxy would resolve to itself. An address in a spelling other than that of the URL standard
-        is refused too, because we can't know how a proxy would read it."""
-        if (why := self._settings(host).refusal) is not None:
-            raise AddressRefused(f"{host} ({why})")
-
     def _find_settings(self, host: str) -> _Settings:
         return _Settings(
-            refusal=self._refusal(host),
             login=self._routes.authorization(host),
             proxy=self._routes.proxy(host),
             verifies=self._routes.verifies(host),

@@ -92,7 +92,7 @@ class HttpRequest:
     takes half the time.
     """
 
-    __slots__ = ("headers", "method", "proxy", "proxy_headers", "ssl", "url_sent")
+    __slots__ = ("connection_key", "headers", "method", "proxy", "proxy_headers", "ssl", "url_sent")
 
     proxy_auth = None
 
@@ -120,6 +120,8 @@ class HttpRequest:
         self.ssl: SSLContext | bool = True if ssl is None else ssl
         self.proxy = proxy
         self.proxy_headers = None if proxy is None else CIMultiDict(proxy_headers or {})
+        self.connection_key = origin.key if ssl is None and proxy is None else self._own_key(origin.key)
+        """Requests with the same key can use the same connection."""
 
     def serialize(self) -> bytes:
         """The head of the request. Raises `ValueError` for a header that would begin another one."""
@@ -152,12 +154,7 @@ class HttpRequest:
     def is_ssl(self) -> bool:
         return self.url_sent.origin.scheme == "https"
 
-    @property
-    def connection_key(self) -> ConnectionKey:
-        """Requests with the same key can use the same connection."""
-        usual = self.url_sent.origin.key
-        if self.ssl is True and self.proxy is None:
-            return usual
+    def _own_key(self, usual: ConnectionKey) -> ConnectionKey:
         proxy_headers = self.proxy_headers
         proxied = hash(tuple(proxy_headers.items())) if proxy_headers else None
         return usual._replace(ssl=self.ssl, proxy=self.proxy, proxy_headers_hash=proxied)

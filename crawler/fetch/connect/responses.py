@@ -169,7 +169,7 @@ async def exchange(
             raise (KeptClosed if is_kept else ClosedEarly)("closed without a response") from error
         message, content = received
         has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT
-        if handler.requests > 1 and server is not None:
+        if handler.requests > 1 and server is not None and (has_waited_in_vain or connections.reuse_failures):
             connections.note_reuse(server, answered=not has_waited_in_vain)
         if has_waited_in_vain:
             raise KeptClosed("a 408 over a kept connection")

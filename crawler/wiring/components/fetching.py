@@ -32,7 +32,6 @@ from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.preferences.signals import TDM_RESERVATION
 from crawler.seams import Fetcher, Robots
-from crawler.url.urls import origin_of
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedFetcher
 from crawler.wiring.plugins.kinds import FETCHER
@@ -100,16 +99,16 @@ def chosen_fetcher(loaded: Loaded, http: HttpFetcher, *, before_request: Callabl
 
 
 def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
-    """Whether the crawl may ask the host of a URL. Without a contact in the User-Agent, it may ask only our own hosts.
+    """Whether the crawl may ask a host. Without a contact in the User-Agent, it may ask only our own hosts.
     Seeds are checked before a crawl begins, but their links may lead to other people's hosts."""
     if has_contact(fetch.user_agent):
         return lambda _: True
 
     @lru_cache(maxsize=4096)
-    def is_ours(origin: str) -> bool:
-        return owned_by_others([origin], hosts=fetch.hosts) is None
+    def is_ours(host: str) -> bool:
+        return owned_by_others([f"http://{host}/"], hosts=fetch.hosts) is None
 
-    return lambda url: is_ours(origin_of(url))
+    return is_ours
 
 
 def request_limits(config: Config) -> RequestLimits:

@@ -1029,10 +1029,12 @@ async def test_a_request_adds_headers_to_those_of_the_crawl(fetchers: Fetchers) 
 
 async def test_nobody_is_asked_for_what_the_user_agent_is_not_good_enough_for(fetchers: Fetchers) -> None:
     async with raw_server({"/": [page(b"x")]}) as server:
-        failure = await fetch(fetchers(may_ask=lambda url: "/free" in url), server.url())
+        hosts = {"*.test": f"127.0.0.1:{server.port}"}
+        fetcher = fetchers(may_ask=lambda host: host == "free.test:8080", hosts=hosts)
+        failure = await fetch(fetcher, "http://taken.test/")
         assert isinstance(failure, Failure)
         assert failure.kind is FailureKind.NO_CONTACT
         assert "fetch.user_agent" in failure.message
         assert not failure.reached
-        assert isinstance(await fetch(fetchers(may_ask=lambda url: "/free" in url), server.url("/free")), Page)
+        assert isinstance(await fetch(fetcher, "http://free.test:8080/free"), Page)
         assert server.targets == ["/free"]

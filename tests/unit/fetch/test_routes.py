@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crawler.fetch.connect.guard import AddressRefused, Guard
+from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.network import Network
 from crawler.fetch.connect.routes import (
     Hosts,
@@ -74,13 +74,12 @@ async def test_a_host_keeps_its_settings_and_those_of_few_hosts_are_remembered()
     network = Network(guard=Guard(), routes=Routes(unverified=("odd.test",)))
     for number in range(5000):
         assert network.verifies(f"{number}.test")
-        network.refuse_host(f"{number}.test")
+        assert network.refusal_of(f"{number}.test") is None
         if number % 500 == 0:
             assert not network.verifies("odd.test")
-            for _ in range(2):
-                with pytest.raises(AddressRefused, match=r"10\.0\.0\.1 \(private\)"):
-                    network.refuse_host("10.0.0.1")
+            assert network.refusal_of("10.0.0.1") == "private"
     assert network._settings.cache_info().currsize < 5000
+    assert network.refusal_of.cache_info().currsize < 5000
     await network.aclose()
 
 
