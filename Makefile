@@ -27,6 +27,9 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
+COMPILED := frontier.link_table.table visited.bits.kernel crawler.page.digests crawler.page.headers.wanted \
+	crawler.fetch.connect.response_heads crawler.url.hrefs crawler.discover.links.bulk crawler.read.elements.markup \
+	crawler.read.html.scan crawler.read.similarity.simhash crawler.repeats.similar crawler.write.warc_members
 BUILT_FROM := pyproject.toml setup.py constraints.txt $(shell find crawler frontier visited -name '*.[ch]')
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
@@ -87,10 +90,8 @@ $(RUNS): $(MADE) $(BUILT_FROM)
 		$(BIN)/python -m pip uninstall --quiet --yes plyvel; \
 		echo 'plyvel could not be built against libleveldb-dev; its wheel is taken, which is slower.' >&2; }
 	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
-	@[ ! -e visited/bits/_kernel.c ] || $(BIN)/python -c 'import sys, visited.bits._kernel; from frontier.link_table import table; \
-		from crawler.page import digests; from crawler.page.headers import wanted; from crawler.url import hrefs; from crawler.discover.links import bulk; from crawler.read.elements import markup; from crawler.read.html import scan; \
-		from crawler.read.similarity import simhash; from crawler.repeats import similar; \
-		sys.exit(not all(each.IS_COMPILED for each in (table, digests, wanted, hrefs, bulk, markup, scan, simhash, similar)))' 2>/dev/null || \
+	@[ ! -e visited/bits/_kernel.c ] || $(BIN)/python -c 'import sys; from importlib import import_module as load; \
+		sys.exit(not all(load(name).IS_COMPILED for name in sys.argv[1:]))' $(COMPILED) 2>/dev/null || \
 		echo 'Built without its C code, which needs a compiler and Python.h: everything works, only slower.' >&2
 	@# With PYTHONDONTWRITEBYTECODE, each command would compile its modules anew, which doubles its start.
 	@$(BIN)/python -m compileall -q config crawler frontier visited onceover_crawler.py

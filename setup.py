@@ -16,6 +16,7 @@ SOURCES = (
     "crawler/read/html/_scan.c",
     "crawler/read/similarity/_simhash.c",
     "crawler/repeats/_similar.c",
+    "crawler/write/_warc_members.c",
 )
 
 HEADERS = sorted(str(header) for source in SOURCES for header in Path(source).parent.glob("_*.h"))

@@ -4,32 +4,23 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <stdint.h>
+
+#include "_digest_text.h"
 
 /* Raised with each change of the arguments or results. */
 #define VERSION 1
 
 #define NAME "sha1:"
-/* Five bytes are eight characters. */
-#define GROUPS 4
 
 static PyObject *
 digest_text(PyObject *Py_UNUSED(module), PyObject *sha1)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-    char text[sizeof(NAME) - 1 + 8 * GROUPS] = NAME, *to = text + sizeof(NAME) - 1;
-    if (!PyBytes_Check(sha1) || PyBytes_Size(sha1) != 5 * GROUPS) {
+    char text[sizeof(NAME) - 1 + SHA1_CHARACTERS] = NAME;
+    if (!PyBytes_Check(sha1) || PyBytes_Size(sha1) != SHA1_BYTES) {
         PyErr_SetString(PyExc_ValueError, "expected a SHA-1: 20 bytes");
         return NULL;
     }
-    const unsigned char *from = (const unsigned char *)PyBytes_AsString(sha1);
-    for (int group = 0; group < GROUPS; group++) {
-        uint64_t bits = 0;
-        for (int i = 0; i < 5; i++)
-            bits = bits << 8 | *from++;
-        for (int shift = 35; shift >= 0; shift -= 5)
-            *to++ = letters[bits >> shift & 31];
-    }
+    write_sha1(text + sizeof(NAME) - 1, (const unsigned char *)PyBytes_AsString(sha1));
     return PyUnicode_FromStringAndSize(text, sizeof(text));
 }
 

@@ -2,7 +2,8 @@
 
     records        what the crawl found out about each URL, as JSON Lines; `record_tails` repairs their ends
     warc           what the servers sent, as WARC/1.1. `warc_records`, `warc_facts`, `warc_http`, `warc_info` and
-                   `warc_members` make the records, `warc_opening` repairs the files of a crash
+                   `warc_members` make the records, the latter in C (`_warc_members`) if it is compiled; `warc_opening`
+                   repairs the files of a crash
     cdxj           the indexes of these archives
     dedupe         which bodies are archived already, here or by earlier crawls
     warc_reader    reads these archives back; `gzip_members` finds their intact parts

@@ -1,6 +1,7 @@
-"""What the metadata record of a page or exchange says, in lines. Pure."""
+"""What the metadata record of a page or exchange says. Pure."""
 
 from crawler.page import Failure, Fetched, Link, LinkKind, Page, PageRecord
+from crawler.write.warc_members import Field
 
 FAILURE = "failure"
 """The field of a metadata record that says why there is no usable response."""
@@ -11,28 +12,26 @@ NO_SCREENSHOT = "screenshotFailed"
 """The field for each screenshot that was wanted and is missing: its kind, and why."""
 
 
-def facts_of_page(fetched: Fetched, record: PageRecord) -> list[str]:
-    facts = [f"recordNumber: {record.number}"]
-    if record.via:
-        facts.append(f"via: {record.via}")
-    facts += f"kind: {record.kind}", f"depth: {record.depth}"
-    facts += facts_of_fetch(fetched)
-    if record.rendering:
-        facts.append(f"rendering: {record.rendering}")
-    if record.charset:
-        facts.append(f"charsetForLinkExtraction: {record.charset}")
-    if record.attempts > 1:
-        facts.append(f"attempts: {record.attempts}")
-    for each in record.preferences or ():
-        facts.append(f"preference: {each.signal} ({each.source}): {each.value}")
+def facts_of_page(fetched: Fetched, record: PageRecord) -> list[Field]:
+    facts: list[Field] = [
+        ("recordNumber", record.number),
+        ("via", record.via or None),
+        ("kind", record.kind),
+        ("depth", record.depth),
+        *facts_of_fetch(fetched),
+        ("rendering", record.rendering or None),
+        ("charsetForLinkExtraction", record.charset or None),
+        ("attempts", record.attempts if record.attempts > 1 else None),
+    ]
+    if record.preferences:
+        facts += [("preference", f"{each.signal} ({each.source}): {each.value}") for each in record.preferences]
     if record.refused_for:
-        facts.append(f"refusedFor: {' '.join(record.refused_for)}")
+        facts.append(("refusedFor", " ".join(record.refused_for)))
     if isinstance(fetched, Page):
-        for link in fetched.links:
-            facts.append(f"{OUTLINK}: {_outlink(link)}")
-        for shot in fetched.screenshots:
-            if shot.failure:
-                facts.append(f"{NO_SCREENSHOT}: {shot.kind}: {shot.failure}")
+        if fetched.links:
+            facts += [(OUTLINK, _outlink(link)) for link in fetched.links]
+        if fetched.screenshots:
+            facts += [(NO_SCREENSHOT, f"{each.kind}: {each.failure}") for each in fetched.screenshots if each.failure]
     return facts
 
 
@@ -41,8 +40,8 @@ def _outlink(link: Link) -> str:
     return f"{link.href} {hop} {link.kind} {link.rel}".rstrip()
 
 
-def facts_of_fetch(fetched: Fetched) -> list[str]:
-    facts = [f"fetchTimeMs: {round(fetched.duration_s * 1000)}"]
+def facts_of_fetch(fetched: Fetched) -> list[Field]:
+    facts: list[Field] = [("fetchTimeMs", round(fetched.duration_s * 1000))]
     if isinstance(fetched, Failure):
-        facts += f"{FAILURE}: {fetched.kind}", f"message: {fetched.message}"
+        facts += (FAILURE, fetched.kind), ("message", fetched.message)
     return facts

@@ -1,15 +1,15 @@
 """Heads of requests and responses, as WARC records have them. Pure."""
 
-import re
 from typing import Final
 
 from crawler.page import NotModified, Page, Redirect
-from crawler.write.warc_members import encoded, joined
+from crawler.write.warc_members import Field, encoded, lines
 
-_LINE_BREAKS: Final = re.compile(rb"[\r\n]+[ \t]*")
 _KNOWN_HTTP_VERSIONS: Final = ("1.0", "1.1")
 _TRANSFER_ENCODING: Final = b"transfer-encoding"
 _ABOUT_BODY: Final = frozenset({_TRANSFER_ENCODING, b"content-length"})
+_LENGTHS: Final = frozenset(map(len, _ABOUT_BODY))
+_END: Final = b"\r\n"
 
 
 def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | None) -> bytes:
@@ -20,42 +20,32 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     None if the response has no body.
     """
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
-    lines = [b"HTTP/%b %d %b" % (version.encode(), response.status, _as_sent(response.reason))]
-    lines += map(b": ".join, response.headers)
+    headers: list[Field] = [*response.headers]
     replaced = False
-    for number, (name, value) in enumerate(response.headers, 1):
-        if (lowered := name.lower()) not in _ABOUT_BODY:
+    for at, (name, value) in enumerate(response.headers):
+        if len(name) not in _LENGTHS or (lowered := name.lower()) not in _ABOUT_BODY:
             continue
         if lowered == _TRANSFER_ENCODING:
-            lines[number] = b"X-Archive-Orig-" + lines[number]
+            headers[at] = b"X-Archive-Orig-" + name, value
         elif body_bytes is not None and value.strip() != b"%d" % body_bytes:
             replaced = True
-            lines[number] = b"X-Archive-Orig-" + lines[number]
-    if replaced and body_bytes is not None:
-        lines.append(b"Content-Length: %d" % body_bytes)
-    return _head(lines)
+            headers[at] = b"X-Archive-Orig-" + name, value
+    if replaced:
+        headers.append(("Content-Length", body_bytes))
+    return lines(_as_sent(f"HTTP/{version} {response.status} {response.reason}"), headers) + _END
 
 
 def request_head(response: Page | Redirect | NotModified) -> bytes:
     """The request line, and the headers that we know were sent."""
-    lines = [f"GET {request_target(response.url)} HTTP/1.1", *map(": ".join, response.request_headers)]
-    return encoded(joined(lines) + "\r\n")
+    return lines(f"GET {request_target(response.url)} HTTP/1.1", response.request_headers) + _END
 
 
-def _as_sent(reason: str) -> bytes:
-    """A reason phrase as its server sent it. Only a plug-in gives one that Latin-1 can't express."""
+def _as_sent(status_line: str) -> bytes:
+    """A status line as its server sent it. Only a plug-in gives one that Latin-1 can't express."""
     try:
-        return reason.encode("latin-1")
+        return status_line.encode("latin-1")
     except UnicodeEncodeError:
-        return encoded(reason)
-
-
-def _head(lines: list[bytes]) -> bytes:
-    """The lines, each of which is made one line, and an empty one."""
-    together = b"".join(lines)
-    if together.find(b"\n") >= 0 or together.find(b"\r") >= 0:
-        lines = [_LINE_BREAKS.sub(b" ", line) for line in lines]
-    return b"\r\n".join([*lines, b"\r\n"])
+        return encoded(status_line)
 
 
 def request_target(url: str) -> str:

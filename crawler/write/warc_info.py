@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from crawler.write.warc_members import Urns
+from crawler.write.warc_members import Field, Urns
 from crawler.write.warc_records import warcinfo
 
 SETTINGS: Final = "settings"
 """The fact that has a line for each setting."""
 _ABOUT_FORMAT: Final = (
-    "format: WARC File Format 1.1",
-    "conformsTo: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+    ("format", "WARC File Format 1.1"),
+    ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"),
 )
 
 
@@ -40,16 +40,16 @@ class WarcInfo:
         """The record, to be written at the end of a file of that size; nothing if the file has it."""
         if self._written_at is not None and self._written_at < size:
             return b""
-        return warcinfo(file_name, list(self._lines()), now=self._clock(), level=self._level, urn=self.urns.of_info)
+        return warcinfo(file_name, list(self._fields()), now=self._clock(), level=self._level, urn=self.urns.of_info)
 
     def note_written(self, at: int, /) -> None:
         """The file has it at that byte. If the disk is full, it may lose it again."""
         self._written_at = at
 
-    def _lines(self) -> Iterator[str]:
+    def _fields(self) -> Iterator[Field]:
         for name, value in self._facts.items():
             if name == SETTINGS:
-                yield from (f"setting: {line}" for line in value.splitlines())
+                yield from (("setting", line) for line in value.splitlines())
             else:
-                yield f"{name}: {value}"
+                yield name, value
         yield from _ABOUT_FORMAT

@@ -24,7 +24,7 @@ from crawler.page import (
 from crawler.write.cdxj.lines import REVISIT, CaptureFacts
 from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
-from crawler.write.warc_members import Urns, encoded, joined, member
+from crawler.write.warc_members import Field, Urns, encoded, lines, member
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -35,9 +35,9 @@ PURPOSE_FIELD = "X-Onceover-Purpose"
 
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-_RESPONSE_TYPE: Final = "Content-Type: application/http; msgtype=response"
-_REQUEST_TYPE: Final = "Content-Type: application/http; msgtype=request\r\n"
-_FIELDS_TYPE: Final = "Content-Type: application/warc-fields\r\n"
+_RESPONSE_TYPE: Final = ("Content-Type", "application/http; msgtype=response")
+_REQUEST_TYPE: Final = ("Content-Type", "application/http; msgtype=request")
+_FIELDS_TYPE: Final = ("Content-Type", "application/warc-fields")
 _TRUNCATIONS = ("length", "time", "disconnect")
 """Why a received body is incomplete. A body that can't be decoded (`encoding`) was received completely."""
 
@@ -80,7 +80,7 @@ class IndexedRecord(msgspec.Struct, frozen=True):
 
 
 class _Subject(msgspec.Struct, frozen=True, kw_only=True):
-    marks: tuple[str, ...]
+    marks: tuple[Field, ...]
     """The headers that say so."""
     facts: bytes
     """What the metadata record says."""
@@ -100,8 +100,8 @@ def page_group(
     page and, `with_text`, its main text, and as resources its screenshots. Of a failure without an answer: the metadata
     alone."""
     subject = _Subject(
-        marks=(f"{NUMBER_FIELD}: {record.number}", f"WARC-Warcinfo-ID: <urn:{urns.of_info}>"),
-        facts=encoded(joined(facts_of_page(fetched, record))),
+        marks=((NUMBER_FIELD, record.number), ("WARC-Warcinfo-ID", f"<urn:{urns.of_info}>")),
+        facts=lines(None, facts_of_page(fetched, record)),
         date=None if isinstance(fetched, Failure) else record.fetched_at,
         content_type=record.content_type,
         digest=record.digest,
@@ -112,9 +112,9 @@ def page_group(
 
 def exchange_group(fetched: Answer | Failure, purpose: str, *, level: int, find: FindOriginal, urns: Urns) -> Group:
     """The records of what was asked for another purpose than a page."""
-    facts = joined([f"purpose: {purpose}", *facts_of_fetch(fetched)])
-    marks = (f"{PURPOSE_FIELD}: {purpose}", f"WARC-Warcinfo-ID: <urn:{urns.of_info}>")
-    subject = _Subject(marks=marks, facts=encoded(facts))
+    facts = lines(None, [("purpose", purpose), *facts_of_fetch(fetched)])
+    marks = ((PURPOSE_FIELD, purpose), ("WARC-Warcinfo-ID", f"<urn:{urns.of_info}>"))
+    subject = _Subject(marks=marks, facts=facts)
     return _group(fetched, subject, level=level, find=find, urns=urns)
 
 
@@ -123,8 +123,8 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     if isinstance(fetched, Failure):
         if fetched.response is None:
             date = rfc3339(fetched.fetched_at)
-            lines = _common(fetched, date, subject) + _FIELDS_TYPE
-            return Group(tuple(member("metadata", lines, subject.facts, level=level, urn=metadata_urn)))
+            fields = _common(fetched, date, subject) + lines(None, [_FIELDS_TYPE])
+            return Group(tuple(member("metadata", fields, subject.facts, level=level, urn=metadata_urn)))
         fetched = fetched.response
     date = subject.date or rfc3339(fetched.fetched_at)
     common = _common(fetched, date, subject)
@@ -150,21 +150,24 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     )
     captures = [IndexedRecord(capture, 0, _length(main))]
     chunks = [*main]
-    linked = f"{common}WARC-Concurrent-To: {main_id}\r\n"
+    link = ("WARC-Concurrent-To", main_id)
     if fetched.request_headers:
-        chunks += member("request", linked + _REQUEST_TYPE, request_head(fetched), level=level, urn=request_urn)
-    chunks += member("metadata", linked + _FIELDS_TYPE, subject.facts, level=level, urn=metadata_urn)
+        fields = common + lines(None, (link, _REQUEST_TYPE))
+        chunks += member("request", fields, request_head(fetched), level=level, urn=request_urn)
+    chunks += member(
+        "metadata", common + lines(None, (link, _FIELDS_TYPE)), subject.facts, level=level, urn=metadata_urn
+    )
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level, urns=urns)
     if subject.text is not None:
-        lines = common + joined([f"WARC-Refers-To: {main_id}", f"Content-Type: {TEXT}"])
+        fields = common + lines(None, [("WARC-Refers-To", main_id), ("Content-Type", TEXT)])
         [urn] = urns.draw(1)
-        chunks += member("conversion", lines, encoded(subject.text), level=level, urn=urn)
+        chunks += member("conversion", fields, encoded(subject.text), level=level, urn=urn)
     for each in fetched.screenshots if isinstance(fetched, Page) else ():
         if each.image:
             shot = CaptureFacts(f"urn:{each.kind}:{fetched.url}", date, each.media_type, None, body_digest(each.image))
-            linked = _common(fetched, date, subject, url=shot.url) + f"WARC-Concurrent-To: {main_id}\r\n"
-            screenshot = _screenshot(each, shot, linked, level=level, urns=urns)
+            fields = _common(fetched, date, subject, url=shot.url) + lines(None, [link])
+            screenshot = _screenshot(each, shot, fields, level=level, urns=urns)
             captures.append(IndexedRecord(shot, _length(chunks), _length(screenshot)))
             chunks += screenshot
     return Group(tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), tuple(captures))
@@ -174,12 +177,10 @@ def _length(chunks: Sequence[bytes]) -> int:
     return sum(map(len, chunks))
 
 
-def _common(fetched: Answer | Failure, date: str, subject: _Subject, *, url: str | None = None) -> str:
+def _common(fetched: Answer | Failure, date: str, subject: _Subject, *, url: str | None = None) -> bytes:
     """The headers of all records of a group, or of one that has another URL."""
-    common = [f"WARC-Date: {date}", f"WARC-Target-URI: {url or fetched.url}", *subject.marks]
-    if fetched.ip:
-        common.append(f"WARC-IP-Address: {fetched.ip}")
-    return joined(common)
+    where = ("WARC-Target-URI", url or fetched.url)
+    return lines(None, (("WARC-Date", date), where, *subject.marks, ("WARC-IP-Address", fetched.ip or None)))
 
 
 def _declared_type(fetched: Answer) -> str | None:
@@ -189,62 +190,66 @@ def _declared_type(fetched: Answer) -> str | None:
     return None
 
 
-def warcinfo(file_name: str, facts: Sequence[str], *, now: float, level: int, urn: str | None = None) -> bytes:
-    """The record at the head of a file, or before records that were made by other settings: `facts` are its lines."""
-    fields = (f"WARC-Date: {rfc3339(now)}", f"WARC-Filename: {file_name}", f"{PURPOSE_FIELD}: settings")
-    lines, block = joined(fields) + _FIELDS_TYPE, encoded(joined(facts))
-    return b"".join(member("warcinfo", lines, block, level=level, urn=urn or Urns().of_info))
+def warcinfo(file_name: str, facts: Sequence[Field], *, now: float, level: int, urn: str | None = None) -> bytes:
+    """The record at the head of a file, or before records that were made by other settings, which its `facts` tell."""
+    about = (("WARC-Date", rfc3339(now)), ("WARC-Filename", file_name), (PURPOSE_FIELD, "settings"), _FIELDS_TYPE)
+    block = lines(None, facts)
+    return b"".join(member("warcinfo", lines(None, about), block, level=level, urn=urn or Urns().of_info))
 
 
-def _response(fetched: WithBody, subject: _Subject, urn: str, common: str, digest: str, *, level: int) -> list[bytes]:
-    fields = [f"WARC-Payload-Digest: {digest}", _RESPONSE_TYPE, *_truncation(fetched)]
-    if subject.content_type:
-        fields.append(f"WARC-Identified-Payload-Type: {subject.content_type}")
+def _response(fetched: WithBody, subject: _Subject, urn: str, common: bytes, digest: str, *, level: int) -> list[bytes]:
+    fields = (
+        ("WARC-Payload-Digest", digest),
+        _RESPONSE_TYPE,
+        ("WARC-Truncated", _truncation(fetched)),
+        ("WARC-Identified-Payload-Type", subject.content_type or None),
+    )
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
-    return member("response", common + joined(fields), head, body, level=level, urn=urn)
+    return member("response", common + lines(None, fields), head, body, level=level, urn=urn)
 
 
-def _truncation(fetched: WithBody) -> list[str]:
-    if fetched.truncated in _TRUNCATIONS:
-        return [f"WARC-Truncated: {fetched.truncated}"]
-    return []
+def _truncation(fetched: WithBody) -> str | None:
+    return fetched.truncated if fetched.truncated in _TRUNCATIONS else None
 
 
 def _identical_payload(
-    fetched: WithBody, original: Original, urn: str, common: str, digest: str, *, level: int
+    fetched: WithBody, original: Original, urn: str, common: bytes, digest: str, *, level: int
 ) -> list[bytes]:
-    fields = [
-        f"WARC-Payload-Digest: {digest}",
+    fields = (
+        ("WARC-Payload-Digest", digest),
         _RESPONSE_TYPE,
-        f"WARC-Profile: {_IDENTICAL}",
-        *([] if original.record_id is None else [f"WARC-Refers-To: {original.record_id}"]),
-        f"WARC-Refers-To-Target-URI: {original.url}",
-        f"WARC-Refers-To-Date: {original.date}",
-        *_truncation(fetched),
-    ]
+        ("WARC-Profile", _IDENTICAL),
+        ("WARC-Refers-To", original.record_id),
+        ("WARC-Refers-To-Target-URI", original.url),
+        ("WARC-Refers-To-Date", original.date),
+        ("WARC-Truncated", _truncation(fetched)),
+    )
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
-    return member("revisit", common + joined(fields), block, level=level, urn=urn)
+    return member("revisit", common + lines(None, fields), block, level=level, urn=urn)
 
 
-def _server_not_modified(fetched: NotModified, urn: str, common: str, *, level: int) -> list[bytes]:
-    fields = [_RESPONSE_TYPE, f"WARC-Profile: {_NOT_MODIFIED}", f"WARC-Refers-To-Target-URI: {fetched.url}"]
+def _server_not_modified(fetched: NotModified, urn: str, common: bytes, *, level: int) -> list[bytes]:
+    fields = (_RESPONSE_TYPE, ("WARC-Profile", _NOT_MODIFIED), ("WARC-Refers-To-Target-URI", fetched.url))
     block = response_head(fetched, body_bytes=None)
-    return member("revisit", common + joined(fields), block, level=level, urn=urn)
+    return member("revisit", common + lines(None, fields), block, level=level, urn=urn)
 
 
-def _conversion(page: Page, main_id: str, common: str, *, level: int, urns: Urns) -> list[bytes]:
-    fields = [f"WARC-Refers-To: {main_id}", "Content-Type: text/html; charset=utf-8"]
-    if page.rendering is Rendering.LENGTH:
-        fields.append("WARC-Truncated: length")
+def _conversion(page: Page, main_id: str, common: bytes, *, level: int, urns: Urns) -> list[bytes]:
+    is_cut = page.rendering is Rendering.LENGTH
+    fields = (
+        ("WARC-Refers-To", main_id),
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("WARC-Truncated", "length" if is_cut else None),
+    )
     [urn] = urns.draw(1)
-    return member("conversion", common + joined(fields), page.body, level=level, urn=urn)
+    return member("conversion", common + lines(None, fields), page.body, level=level, urn=urn)
 
 
-def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: str, *, level: int, urns: Urns) -> list[bytes]:
-    fields = [f"Content-Type: {screenshot.media_type}", f"WARC-Payload-Digest: {capture.digest or ''}"]
+def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: bytes, *, level: int, urns: Urns) -> list[bytes]:
+    fields = (("Content-Type", screenshot.media_type), ("WARC-Payload-Digest", capture.digest or ""))
     [urn] = urns.draw(1)
-    return member("resource", common + joined(fields), screenshot.image, level=level, urn=urn)
+    return member("resource", common + lines(None, fields), screenshot.image, level=level, urn=urn)
 
 
 def _payload_digest(fetched: WithBody, subject: _Subject) -> str:

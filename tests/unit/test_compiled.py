@@ -19,6 +19,7 @@ USERS = {
     "crawler.read.similarity._simhash": "crawler.read.similarity.simhash",
     "crawler.repeats._similar": "crawler.repeats.similar",
     "crawler.url._hrefs": "crawler.url.hrefs",
+    "crawler.write._warc_members": "crawler.write.warc_members",
     "frontier.link_table._link_table": "frontier.link_table.table",
     "visited.bits._kernel": "visited.bits.kernel",
 }

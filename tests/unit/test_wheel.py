@@ -79,6 +79,7 @@ def test_the_wheel_holds_exactly_the_four_packages_their_data_and_the_module_of_
         "crawler/read/html/_scan.abi3.so",
         "crawler/read/similarity/_simhash.abi3.so",
         "crawler/repeats/_similar.abi3.so",
+        "crawler/write/_warc_members.abi3.so",
     }
     assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
 

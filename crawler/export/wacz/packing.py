@@ -132,7 +132,10 @@ class _Packing:
     def copy_referred(self, export: WaczExport) -> None:
         """Copy the records of earlier crawls that revisit records refer to."""
         with self.package.member(f"archive/{_REFERRED}", stored=True) as target:
-            facts = (f"software: {export.software}", "description: what revisit records of this archive refer to")
+            facts = (
+                ("software", export.software),
+                ("description", "what revisit records of this archive refer to"),
+            )
             target.write(warcinfo(_REFERRED, facts, now=export.now, level=3))
             for archive in (each for place in export.earlier for each in _earlier_archives(place)):
                 for member, file in members_of(archive, self._say):

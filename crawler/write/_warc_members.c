@@ -1,0 +1,259 @@
+/* The texts of WARC records; warc_members.py states their form, and is the reference.
+ *
+ * The code runs under the GIL and calls no Python code but the function that it is given. It uses the limited API.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <string.h>
+
+#include "../page/_digest_text.h"
+
+/* Raised with each change of the arguments or results. */
+#define VERSION 1
+
+#define DIGEST "WARC-Block-Digest: sha1:"
+#define END "\r\n\r\n"
+
+/* Text that grows. Most is short enough for no memory of its own. */
+typedef struct {
+    char *text;
+    size_t used, room;
+    char first[2048];
+} buffer;
+
+static void
+begin(buffer *to)
+{
+    to->text = to->first;
+    to->used = 0;
+    to->room = sizeof(to->first);
+}
+
+static void
+end(buffer *to)
+{
+    if (to->text != to->first)
+        PyMem_Free(to->text);
+}
+
+static int
+put(buffer *to, const char *from, size_t size)
+{
+    if (size > to->room - to->used) {
+        size_t room = 2 * (to->used + size);
+        char *text = PyMem_Malloc(room);
+        if (text == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        memcpy(text, to->text, to->used);
+        end(to);
+        to->text = text;
+        to->room = room;
+    }
+    memcpy(to->text + to->used, from, size);
+    to->used += size;
+    return 0;
+}
+
+#define PUT(to, literal) put(to, literal, sizeof(literal) - 1)
+
+/* Line breaks, and the blanks behind them, become one space. */
+static int
+put_as_one_line(buffer *to, const char *from, size_t size)
+{
+    const char *stop = from + size;
+    while (from < stop) {
+        size_t left = (size_t)(stop - from);
+        const char *feed = memchr(from, '\n', left);
+        const char *line_end = memchr(from, '\r', feed == NULL ? left : (size_t)(feed - from));
+        if (line_end == NULL)
+            line_end = feed;
+        if (line_end == NULL)
+            return put(to, from, left);
+        if (put(to, from, (size_t)(line_end - from)) < 0 || PUT(to, " ") < 0)
+            return -1;
+        for (from = line_end; from < stop && (*from == '\n' || *from == '\r'); from++)
+            ;
+        for (; from < stop && (*from == ' ' || *from == '\t'); from++)
+            ;
+    }
+    return 0;
+}
+
+static int
+put_bytes(buffer *to, PyObject *bytes)
+{
+    return put_as_one_line(to, PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes));
+}
+
+static int
+put_text(buffer *to, PyObject *text)
+{
+    Py_ssize_t size;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    if (utf8 != NULL)
+        return put_as_one_line(to, utf8, (size_t)size);
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+        return -1;
+    PyErr_Clear();
+    PyObject *replaced = PyUnicode_AsEncodedString(text, "utf-8", "replace");
+    int done = replaced == NULL ? -1 : put_bytes(to, replaced);
+    Py_XDECREF(replaced);
+    return done;
+}
+
+static int
+put_value(buffer *to, PyObject *value)
+{
+    if (PyUnicode_Check(value))
+        return put_text(to, value);
+    if (PyBytes_Check(value))
+        return put_bytes(to, value);
+    long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    char digits[32];
+    return put(to, digits, (size_t)PyOS_snprintf(digits, sizeof(digits), "%lld", number));
+}
+
+static int
+put_field(buffer *to, PyObject *field)
+{
+    if (!PyTuple_Check(field) || PyTuple_Size(field) != 2) {
+        PyErr_SetString(PyExc_TypeError, "expected fields: names and values, in pairs");
+        return -1;
+    }
+    PyObject *value = PyTuple_GetItem(field, 1);
+    if (value == Py_None)
+        return 0;
+    if (put_value(to, PyTuple_GetItem(field, 0)) < 0 || PUT(to, ": ") < 0 || put_value(to, value) < 0)
+        return -1;
+    return PUT(to, "\r\n");
+}
+
+static PyObject *
+lines(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *first, *fields;
+    if (!PyArg_ParseTuple(args, "OO:lines", &first, &fields))
+        return NULL;
+    PyObject *held = PySequence_Tuple(fields);
+    if (held == NULL)
+        return NULL;
+    buffer to;
+    begin(&to);
+    PyObject *made = NULL;
+    if (first != Py_None && (put_value(&to, first) < 0 || PUT(&to, "\r\n") < 0))
+        goto done;
+    Py_ssize_t count = PyTuple_Size(held);
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (put_field(&to, PyTuple_GetItem(held, i)) < 0)
+            goto done;
+    made = PyBytes_FromStringAndSize(to.text, (Py_ssize_t)to.used);
+done:
+    end(&to);
+    Py_DECREF(held);
+    return made;
+}
+
+/* Write the digest of a block. `sha1` does not keep the block: it lies in the record. */
+static int
+write_digest(char *to, PyObject *sha1, char *block, Py_ssize_t size)
+{
+    PyObject *view = PyMemoryView_FromMemory(block, size, PyBUF_READ);
+    PyObject *hash = view == NULL ? NULL : PyObject_CallFunctionObjArgs(sha1, view, NULL);
+    Py_XDECREF(view);
+    PyObject *digest = hash == NULL ? NULL : PyObject_CallMethod(hash, "digest", NULL);
+    Py_XDECREF(hash);
+    if (digest == NULL)
+        return -1;
+    if (!PyBytes_Check(digest) || PyBytes_Size(digest) != SHA1_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "expected a SHA-1: 20 bytes");
+        Py_DECREF(digest);
+        return -1;
+    }
+    write_sha1(to, (const unsigned char *)PyBytes_AsString(digest));
+    Py_DECREF(digest);
+    return 0;
+}
+
+static PyObject *
+record(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *sha1, *block, *made = NULL;
+    const char *kind, *urn, *fields;
+    Py_ssize_t kind_size, urn_size, fields_size, size = 0;
+    if (!PyArg_ParseTuple(args, "Os#s#y#O!:record", &sha1, &kind, &kind_size, &urn, &urn_size, &fields, &fields_size,
+                          &PyTuple_Type, &block))
+        return NULL;
+    Py_ssize_t pieces = PyTuple_Size(block);
+    for (Py_ssize_t i = 0; i < pieces; i++) {
+        PyObject *piece = PyTuple_GetItem(block, i);
+        if (!PyBytes_Check(piece)) {
+            PyErr_SetString(PyExc_TypeError, "expected a block in pieces of bytes");
+            return NULL;
+        }
+        size += PyBytes_Size(piece);
+    }
+    char length[64];
+    size_t length_size = (size_t)PyOS_snprintf(length, sizeof(length), "Content-Length: %zd\r\n", size);
+    buffer head;
+    begin(&head);
+    size_t digest_at;
+    if (PUT(&head, "WARC/1.1\r\nWARC-Type: ") < 0 || put(&head, kind, (size_t)kind_size) < 0 ||
+        PUT(&head, "\r\nWARC-Record-ID: <urn:") < 0 || put(&head, urn, (size_t)urn_size) < 0 ||
+        PUT(&head, ">\r\n") < 0 || put(&head, fields, (size_t)fields_size) < 0 ||
+        put(&head, length, length_size) < 0 || PUT(&head, DIGEST) < 0)
+        goto done;
+    digest_at = head.used;
+    made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.used + SHA1_CHARACTERS + size + 2 * (sizeof(END) - 1));
+    if (made == NULL)
+        goto done;
+    char *start = PyBytes_AsString(made), *to = start + digest_at + SHA1_CHARACTERS;
+    memcpy(start, head.text, head.used);
+    memcpy(to, END, sizeof(END) - 1);
+    to += sizeof(END) - 1;
+    char *content = to;
+    for (Py_ssize_t i = 0; i < pieces; i++) {
+        PyObject *piece = PyTuple_GetItem(block, i);
+        Py_ssize_t piece_size = PyBytes_Size(piece);
+        memcpy(to, PyBytes_AsString(piece), (size_t)piece_size);
+        to += piece_size;
+    }
+    memcpy(to, END, sizeof(END) - 1);
+    if (write_digest(start + digest_at, sha1, content, size) < 0)
+        Py_CLEAR(made);
+done:
+    end(&head);
+    return made;
+}
+
+static PyMethodDef methods[] = {
+    {"lines", lines, METH_VARARGS, NULL},
+    {"record", record, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int
+prepare(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "crawler.write._warc_members",
+    .m_doc = "The texts of WARC records, compiled; warc_members.py documents them.",
+    .m_size = 0,
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC
+PyInit__warc_members(void)
+{
+    return PyModuleDef_Init(&definition);
+}
