@@ -9,7 +9,7 @@
 #include "../page/_digest_text.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 1
+#define VERSION 2
 
 #define DIGEST "WARC-Block-Digest: sha1:"
 #define END "\r\n\r\n"
@@ -118,9 +118,15 @@ put_value(buffer *to, PyObject *value)
 }
 
 static int
+is_field(PyObject *it)
+{
+    return PyTuple_Check(it) && PyTuple_Size(it) == 2;
+}
+
+static int
 put_field(buffer *to, PyObject *field)
 {
-    if (!PyTuple_Check(field) || PyTuple_Size(field) != 2) {
+    if (!is_field(field)) {
         PyErr_SetString(PyExc_TypeError, "expected fields: names and values, in pairs");
         return -1;
     }
@@ -132,29 +138,71 @@ put_field(buffer *to, PyObject *field)
     return PUT(to, "\r\n");
 }
 
+static int
+put_fields(buffer *to, PyObject *fields)
+{
+    PyObject *held = PySequence_Tuple(fields);
+    if (held == NULL)
+        return -1;
+    int done = 0;
+    Py_ssize_t count = PyTuple_Size(held);
+    for (Py_ssize_t i = 0; i < count && done == 0; i++)
+        done = put_field(to, PyTuple_GetItem(held, i));
+    Py_DECREF(held);
+    return done;
+}
+
 static PyObject *
 lines(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *first, *fields;
     if (!PyArg_ParseTuple(args, "OO:lines", &first, &fields))
         return NULL;
-    PyObject *held = PySequence_Tuple(fields);
-    if (held == NULL)
-        return NULL;
     buffer to;
     begin(&to);
     PyObject *made = NULL;
-    if (first != Py_None && (put_value(&to, first) < 0 || PUT(&to, "\r\n") < 0))
-        goto done;
-    Py_ssize_t count = PyTuple_Size(held);
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (put_field(&to, PyTuple_GetItem(held, i)) < 0)
-            goto done;
-    made = PyBytes_FromStringAndSize(to.text, (Py_ssize_t)to.used);
-done:
+    if ((first == Py_None || (put_value(&to, first) == 0 && PUT(&to, "\r\n") == 0)) && put_fields(&to, fields) == 0)
+        made = PyBytes_FromStringAndSize(to.text, (Py_ssize_t)to.used);
     end(&to);
-    Py_DECREF(held);
     return made;
+}
+
+static int
+is_named(PyObject *name, const char *wanted, Py_ssize_t size)
+{
+    if (PyBytes_Size(name) != size)
+        return 0;
+    const char *from = PyBytes_AsString(name);
+    for (Py_ssize_t i = 0; i < size; i++)
+        if ((from[i] >= 'A' && from[i] <= 'Z' ? from[i] + ('a' - 'A') : from[i]) != wanted[i])
+            return 0;
+    return 1;
+}
+
+static PyObject *
+places(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *headers, *held;
+    const char *name;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "Oy#:places", &headers, &name, &size) || (held = PySequence_Tuple(headers)) == NULL)
+        return NULL;
+    PyObject *found = PyList_New(0);
+    Py_ssize_t count = PyTuple_Size(held);
+    for (Py_ssize_t at = 0; found != NULL && at < count; at++) {
+        PyObject *header = PyTuple_GetItem(held, at);
+        if (!is_field(header) || !PyBytes_Check(PyTuple_GetItem(header, 0))) {
+            PyErr_SetString(PyExc_TypeError, "expected headers: names and values in bytes, in pairs");
+            Py_CLEAR(found);
+        } else if (is_named(PyTuple_GetItem(header, 0), name, size)) {
+            PyObject *place = PyLong_FromSsize_t(at);
+            if (place == NULL || PyList_Append(found, place) < 0)
+                Py_CLEAR(found);
+            Py_XDECREF(place);
+        }
+    }
+    Py_DECREF(held);
+    return found;
 }
 
 /* Write the digest of a block. `sha1` does not keep the block: it lies in the record. */
@@ -181,10 +229,10 @@ write_digest(char *to, PyObject *sha1, char *block, Py_ssize_t size)
 static PyObject *
 record(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *sha1, *block, *made = NULL;
-    const char *kind, *urn, *fields;
-    Py_ssize_t kind_size, urn_size, fields_size, size = 0;
-    if (!PyArg_ParseTuple(args, "Os#s#y#O!:record", &sha1, &kind, &kind_size, &urn, &urn_size, &fields, &fields_size,
+    PyObject *sha1, *common, *fields, *block, *made = NULL;
+    const char *kind, *urn;
+    Py_ssize_t kind_size, urn_size, size = 0;
+    if (!PyArg_ParseTuple(args, "Os#s#SOO!:record", &sha1, &kind, &kind_size, &urn, &urn_size, &common, &fields,
                           &PyTuple_Type, &block))
         return NULL;
     Py_ssize_t pieces = PyTuple_Size(block);
@@ -200,13 +248,12 @@ record(PyObject *Py_UNUSED(module), PyObject *args)
     size_t length_size = (size_t)PyOS_snprintf(length, sizeof(length), "Content-Length: %zd\r\n", size);
     buffer head;
     begin(&head);
-    size_t digest_at;
     if (PUT(&head, "WARC/1.1\r\nWARC-Type: ") < 0 || put(&head, kind, (size_t)kind_size) < 0 ||
         PUT(&head, "\r\nWARC-Record-ID: <urn:") < 0 || put(&head, urn, (size_t)urn_size) < 0 ||
-        PUT(&head, ">\r\n") < 0 || put(&head, fields, (size_t)fields_size) < 0 ||
-        put(&head, length, length_size) < 0 || PUT(&head, DIGEST) < 0)
+        PUT(&head, ">\r\n") < 0 || put(&head, PyBytes_AsString(common), (size_t)PyBytes_Size(common)) < 0 ||
+        put_fields(&head, fields) < 0 || put(&head, length, length_size) < 0 || PUT(&head, DIGEST) < 0)
         goto done;
-    digest_at = head.used;
+    size_t digest_at = head.used;
     made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.used + SHA1_CHARACTERS + size + 2 * (sizeof(END) - 1));
     if (made == NULL)
         goto done;
@@ -217,9 +264,8 @@ record(PyObject *Py_UNUSED(module), PyObject *args)
     char *content = to;
     for (Py_ssize_t i = 0; i < pieces; i++) {
         PyObject *piece = PyTuple_GetItem(block, i);
-        Py_ssize_t piece_size = PyBytes_Size(piece);
-        memcpy(to, PyBytes_AsString(piece), (size_t)piece_size);
-        to += piece_size;
+        memcpy(to, PyBytes_AsString(piece), (size_t)PyBytes_Size(piece));
+        to += PyBytes_Size(piece);
     }
     memcpy(to, END, sizeof(END) - 1);
     if (write_digest(start + digest_at, sha1, content, size) < 0)
@@ -231,6 +277,7 @@ done:
 
 static PyMethodDef methods[] = {
     {"lines", lines, METH_VARARGS, NULL},
+    {"places", places, METH_VARARGS, NULL},
     {"record", record, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

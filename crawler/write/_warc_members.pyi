@@ -6,4 +6,13 @@ from crawler.write.warc_members import Field, Hash, Value
 VERSION: Final[int]
 
 def lines(first: Value, fields: Iterable[Field], /) -> bytes: ...
-def record(sha1: Callable[[bytes], Hash], kind: str, urn: str, fields: bytes, block: tuple[bytes, ...], /) -> bytes: ...
+def places(headers: Iterable[tuple[bytes, bytes]], name: bytes, /) -> list[int]: ...
+def record(
+    sha1: Callable[[bytes], Hash],
+    kind: str,
+    urn: str,
+    common: bytes,
+    fields: Iterable[Field],
+    block: tuple[bytes, ...],
+    /,
+) -> bytes: ...

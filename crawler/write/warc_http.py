@@ -3,12 +3,9 @@
 from typing import Final
 
 from crawler.page import NotModified, Page, Redirect
-from crawler.write.warc_members import Field, encoded, lines
+from crawler.write.warc_members import Field, encoded, lines, places
 
 _KNOWN_HTTP_VERSIONS: Final = ("1.0", "1.1")
-_TRANSFER_ENCODING: Final = b"transfer-encoding"
-_ABOUT_BODY: Final = frozenset({_TRANSFER_ENCODING, b"content-length"})
-_LENGTHS: Final = frozenset(map(len, _ABOUT_BODY))
 _END: Final = b"\r\n"
 
 
@@ -21,17 +18,16 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     """
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
     headers: list[Field] = [*response.headers]
-    replaced = False
-    for at, (name, value) in enumerate(response.headers):
-        if len(name) not in _LENGTHS or (lowered := name.lower()) not in _ABOUT_BODY:
-            continue
-        if lowered == _TRANSFER_ENCODING:
-            headers[at] = b"X-Archive-Orig-" + name, value
-        elif body_bytes is not None and value.strip() != b"%d" % body_bytes:
-            replaced = True
-            headers[at] = b"X-Archive-Orig-" + name, value
-    if replaced:
-        headers.append(("Content-Length", body_bytes))
+    replaced = places(response.headers, b"transfer-encoding")
+    if body_bytes is not None:
+        lengths = places(response.headers, b"content-length")
+        wrong = [at for at in lengths if response.headers[at][1].strip() != b"%d" % body_bytes]
+        if wrong:
+            replaced += wrong
+            headers.append(("Content-Length", body_bytes))
+    for at in replaced:
+        name, value = response.headers[at]
+        headers[at] = b"X-Archive-Orig-" + name, value
     return lines(_as_sent(f"HTTP/{version} {response.status} {response.reason}"), headers) + _END
 
 

@@ -26,13 +26,19 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 1  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 2  # False if it was compiled from older code
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 20
 _LINE_BREAKS: Final = re.compile(rb"[\r\n]+[ \t]*")
 _END: Final = b"\r\n\r\n"
 _sha1: Final = partial(hashlib.sha1, usedforsecurity=False)
+_FAST: Final = range(1, isal_zlib.ISAL_BEST_COMPRESSION + 1)
+_COMPRESS: Final = {
+    level: partial(isal_zlib.compress if level in _FAST else zlib.compress, level=level, wbits=_GZIP)
+    for level in range(1, 10)
+}
+"""By level."""
 
 Value = str | bytes | int | None
 """Text, bytes that stay as they are, a number, or nothing."""
@@ -54,6 +60,11 @@ def lines_in_python(first: Value, fields: Iterable[Field], /) -> bytes:
     return b"".join([_LINE_BREAKS.sub(b" ", line) + b"\r\n" for line in written])
 
 
+def places_in_python(headers: Iterable[tuple[bytes, bytes]], name: bytes, /) -> list[int]:
+    """Where headers of that name stand. It is in lower case; theirs may be in any."""
+    return [at for at, (each, _) in enumerate(headers) if each.lower() == name]
+
+
 def _encoded(value: str | bytes | int) -> bytes:
     if isinstance(value, int):
         return b"%d" % value
@@ -64,31 +75,39 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def member(kind: str, fields: bytes, *block: bytes, level: int, urn: str) -> list[bytes]:
-    """One WARC record as one gzip member. `fields` are its other headers, as `lines` makes them: most are those of all
-    records of a page. The result and `block` are in pieces."""
+def member(kind: str, urn: str, common: bytes, fields: Iterable[Field], *block: bytes, level: int) -> list[bytes]:
+    """One WARC record as one gzip member. `common` are headers that it shares with others, as `lines` makes them, and
+    `fields` its own. The result and `block` are in pieces."""
     size = sum(map(len, block))
     if size > _PIECE_BYTES:
-        return _compress_in_pieces((_head(kind, urn, fields, size, body_digest(*block)), *block, _END), level)
-    compress = isal_zlib.compress if level <= isal_zlib.ISAL_BEST_COMPRESSION else zlib.compress
-    return [compress(record(_sha1, kind, urn, fields, block), level, wbits=_GZIP)]
+        head = _head(kind, urn, common + lines(None, fields), size, body_digest(*block))
+        return _compress_in_pieces((head, *block, _END), level)
+    return [_COMPRESS[level](record(_sha1, kind, urn, common, fields, block))]
 
 
 def record_in_python(
-    sha1: Callable[[bytes], Hash], kind: str, urn: str, fields: bytes, block: tuple[bytes, ...], /
+    sha1: Callable[[bytes], Hash],
+    kind: str,
+    urn: str,
+    common: bytes,
+    fields: Iterable[Field],
+    block: tuple[bytes, ...],
+    /,
 ) -> bytes:
     """One record, not compressed."""
     content = b"".join(block)
-    return _head(kind, urn, fields, len(content), digest_text(sha1(content).digest())) + content + _END
+    headers = common + lines_in_python(None, fields)
+    return _head(kind, urn, headers, len(content), digest_text(sha1(content).digest())) + content + _END
 
 
-def _head(kind: str, urn: str, fields: bytes, size: int, digest: str) -> bytes:
+def _head(kind: str, urn: str, headers: bytes, size: int, digest: str) -> bytes:
     first = f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:{urn}>\r\n"
     last = f"Content-Length: {size}\r\nWARC-Block-Digest: {digest}\r\n\r\n"
-    return first.encode() + fields + last.encode()
+    return first.encode() + headers + last.encode()
 
 
 lines = compiled.lines if IS_COMPILED else lines_in_python  # type: ignore[possibly-undefined]
+places = compiled.places if IS_COMPILED else places_in_python
 record = compiled.record if IS_COMPILED else record_in_python
 
 
@@ -108,12 +127,11 @@ class Urns:
     def draw(self, wanted: int) -> list[str]:
         """At most 16, which differ in their last digit."""
         most = f"{self._beginning}{next(self._numbers):010x}"
-        return [most + digit for digit in hexdigits[:wanted]]
+        return list(map(most.__add__, hexdigits[:wanted]))
 
 
 def _compress_in_pieces(parts: Sequence[bytes], level: int) -> list[bytes]:
-    fast = level <= isal_zlib.ISAL_BEST_COMPRESSION
-    compressor = isal_zlib.compressobj(level, wbits=_GZIP) if fast else zlib.compressobj(level, wbits=_GZIP)
+    compressor = isal_zlib.compressobj(level, wbits=_GZIP) if level in _FAST else zlib.compressobj(level, wbits=_GZIP)
     compressed = [
         compressor.compress(memoryview(part)[at : at + _PIECE_BYTES])
         for part in parts

@@ -24,7 +24,7 @@ from crawler.page import (
 from crawler.write.cdxj.lines import REVISIT, CaptureFacts
 from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
-from crawler.write.warc_members import Field, Urns, encoded, lines, member
+from crawler.write.warc_members import Field, Urns, encoded, lines, member, places
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -42,7 +42,7 @@ _TRUNCATIONS = ("length", "time", "disconnect")
 """Why a received body is incomplete. A body that can't be decoded (`encoding`) was received completely."""
 
 
-class Original(msgspec.Struct, frozen=True):
+class Original(msgspec.Struct, frozen=True, gc=False):
     """The response record that a revisit refers to."""
 
     record_id: str | None
@@ -57,7 +57,7 @@ FindOriginal = Callable[[str, int], Original | None]
 """Finds a record with the same payload, by its digest and its length in bytes."""
 
 
-class Group(msgspec.Struct, frozen=True):
+class Group(msgspec.Struct, frozen=True, gc=False):
     """The compressed records of one page or exchange, and what other records need to refer to them."""
 
     chunks: tuple[bytes, ...]
@@ -69,7 +69,7 @@ class Group(msgspec.Struct, frozen=True):
     """Those of these records that the index names: none if no server answered."""
 
 
-class IndexedRecord(msgspec.Struct, frozen=True):
+class IndexedRecord(msgspec.Struct, frozen=True, gc=False):
     """A record of a group that the index names."""
 
     capture: CaptureFacts
@@ -79,7 +79,7 @@ class IndexedRecord(msgspec.Struct, frozen=True):
     """Compressed."""
 
 
-class _Subject(msgspec.Struct, frozen=True, kw_only=True):
+class _Subject(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     marks: tuple[Field, ...]
     """The headers that say so."""
     facts: bytes
@@ -123,8 +123,8 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     if isinstance(fetched, Failure):
         if fetched.response is None:
             date = rfc3339(fetched.fetched_at)
-            fields = _common(fetched, date, subject) + lines(None, [_FIELDS_TYPE])
-            return Group(tuple(member("metadata", fields, subject.facts, level=level, urn=metadata_urn)))
+            common = _common(fetched, date, subject)
+            return Group(tuple(member("metadata", metadata_urn, common, [_FIELDS_TYPE], subject.facts, level=level)))
         fetched = fetched.response
     date = subject.date or rfc3339(fetched.fetched_at)
     common = _common(fetched, date, subject)
@@ -152,22 +152,19 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
     chunks = [*main]
     link = ("WARC-Concurrent-To", main_id)
     if fetched.request_headers:
-        fields = common + lines(None, (link, _REQUEST_TYPE))
-        chunks += member("request", fields, request_head(fetched), level=level, urn=request_urn)
-    chunks += member(
-        "metadata", common + lines(None, (link, _FIELDS_TYPE)), subject.facts, level=level, urn=metadata_urn
-    )
+        chunks += member("request", request_urn, common, (link, _REQUEST_TYPE), request_head(fetched), level=level)
+    chunks += member("metadata", metadata_urn, common, (link, _FIELDS_TYPE), subject.facts, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level, urns=urns)
     if subject.text is not None:
-        fields = common + lines(None, [("WARC-Refers-To", main_id), ("Content-Type", TEXT)])
+        fields = ("WARC-Refers-To", main_id), ("Content-Type", TEXT)
         [urn] = urns.draw(1)
-        chunks += member("conversion", fields, encoded(subject.text), level=level, urn=urn)
+        chunks += member("conversion", urn, common, fields, encoded(subject.text), level=level)
     for each in fetched.screenshots if isinstance(fetched, Page) else ():
         if each.image:
             shot = CaptureFacts(f"urn:{each.kind}:{fetched.url}", date, each.media_type, None, body_digest(each.image))
-            fields = _common(fetched, date, subject, url=shot.url) + lines(None, [link])
-            screenshot = _screenshot(each, shot, fields, level=level, urns=urns)
+            of_shot = _common(fetched, date, subject, url=shot.url) + lines(None, [link])
+            screenshot = _screenshot(each, shot, of_shot, level=level, urns=urns)
             captures.append(IndexedRecord(shot, _length(chunks), _length(screenshot)))
             chunks += screenshot
     return Group(tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), tuple(captures))
@@ -184,17 +181,15 @@ def _common(fetched: Answer | Failure, date: str, subject: _Subject, *, url: str
 
 
 def _declared_type(fetched: Answer) -> str | None:
-    for name, value in fetched.headers:
-        if name.lower() == b"content-type":
-            return value.partition(b";")[0].strip().decode("latin-1") or None
+    for at in places(fetched.headers, b"content-type"):
+        return fetched.headers[at][1].partition(b";")[0].strip().decode("latin-1") or None
     return None
 
 
 def warcinfo(file_name: str, facts: Sequence[Field], *, now: float, level: int, urn: str | None = None) -> bytes:
     """The record at the head of a file, or before records that were made by other settings, which its `facts` tell."""
-    about = (("WARC-Date", rfc3339(now)), ("WARC-Filename", file_name), (PURPOSE_FIELD, "settings"), _FIELDS_TYPE)
-    block = lines(None, facts)
-    return b"".join(member("warcinfo", lines(None, about), block, level=level, urn=urn or Urns().of_info))
+    fields = ("WARC-Date", rfc3339(now)), ("WARC-Filename", file_name), (PURPOSE_FIELD, "settings"), _FIELDS_TYPE
+    return b"".join(member("warcinfo", urn or Urns().of_info, b"", fields, lines(None, facts), level=level))
 
 
 def _response(fetched: WithBody, subject: _Subject, urn: str, common: bytes, digest: str, *, level: int) -> list[bytes]:
@@ -206,7 +201,7 @@ def _response(fetched: WithBody, subject: _Subject, urn: str, common: bytes, dig
     )
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
-    return member("response", common + lines(None, fields), head, body, level=level, urn=urn)
+    return member("response", urn, common, fields, head, body, level=level)
 
 
 def _truncation(fetched: WithBody) -> str | None:
@@ -226,13 +221,13 @@ def _identical_payload(
         ("WARC-Truncated", _truncation(fetched)),
     )
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
-    return member("revisit", common + lines(None, fields), block, level=level, urn=urn)
+    return member("revisit", urn, common, fields, block, level=level)
 
 
 def _server_not_modified(fetched: NotModified, urn: str, common: bytes, *, level: int) -> list[bytes]:
     fields = (_RESPONSE_TYPE, ("WARC-Profile", _NOT_MODIFIED), ("WARC-Refers-To-Target-URI", fetched.url))
     block = response_head(fetched, body_bytes=None)
-    return member("revisit", common + lines(None, fields), block, level=level, urn=urn)
+    return member("revisit", urn, common, fields, block, level=level)
 
 
 def _conversion(page: Page, main_id: str, common: bytes, *, level: int, urns: Urns) -> list[bytes]:
@@ -243,13 +238,13 @@ def _conversion(page: Page, main_id: str, common: bytes, *, level: int, urns: Ur
         ("WARC-Truncated", "length" if is_cut else None),
     )
     [urn] = urns.draw(1)
-    return member("conversion", common + lines(None, fields), page.body, level=level, urn=urn)
+    return member("conversion", urn, common, fields, page.body, level=level)
 
 
 def _screenshot(screenshot: Screenshot, capture: CaptureFacts, common: bytes, *, level: int, urns: Urns) -> list[bytes]:
     fields = (("Content-Type", screenshot.media_type), ("WARC-Payload-Digest", capture.digest or ""))
     [urn] = urns.draw(1)
-    return member("resource", common + lines(None, fields), screenshot.image, level=level, urn=urn)
+    return member("resource", urn, common, fields, screenshot.image, level=level)
 
 
 def _payload_digest(fetched: WithBody, subject: _Subject) -> str:

@@ -27,7 +27,7 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     filename: str
 
 
-class CaptureFacts(msgspec.Struct, frozen=True):
+class CaptureFacts(msgspec.Struct, frozen=True, gc=False):
     """What a line says of a capture, beside where it lies."""
 
     url: str

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crawler.write.warc_members import IS_COMPILED, Field, Value, lines, lines_in_python, record, record_in_python
+from crawler.write.warc_members import (
+    IS_COMPILED,
+    Field,
+    Value,
+    lines,
+    lines_in_python,
+    places,
+    places_in_python,
+    record,
+    record_in_python,
+)
 
 needs_compiled = pytest.mark.skipif(not IS_COMPILED, reason="it was built without the extension")
 TEXTS = st.text(st.sampled_from("a: \t\r\n\x85é\ud800\0") | st.characters()) | st.just("long " * 1000)
@@ -38,10 +48,19 @@ def test_lines_are_the_same_from_c_and_from_python(first: Value, fields: list[Fi
 
 
 @needs_compiled
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.binary(), st.lists(st.binary()).map(tuple))
-@example("response", b"A: b\r\n" * 1000, (b"head", b"body" * 100_000))
-def test_a_record_is_the_same_from_c_and_from_python(text: str, fields: bytes, block: tuple[bytes, ...]) -> None:
-    parts = (hashlib.sha1, text, text, fields, block)
+@given(st.lists(st.tuples(st.sampled_from([b"Set-Cookie", b"set-cookie", b"\xc9a"]) | st.binary(), st.binary())))
+def test_headers_are_found_at_the_same_places_from_c_and_from_python(headers: list[tuple[bytes, bytes]]) -> None:
+    for name in (b"set-cookie", b"\xc9a", b""):
+        assert places(headers, name) == places(tuple(headers), name) == places_in_python(headers, name)
+
+
+@needs_compiled
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.binary(), FIELDS, st.lists(st.binary()).map(tuple))
+@example("response", b"A: b\r\n" * 1000, [("A", "b" * 5000)], (b"head", b"body" * 100_000))
+def test_a_record_is_the_same_from_c_and_from_python(
+    text: str, common: bytes, fields: list[Field], block: tuple[bytes, ...]
+) -> None:
+    parts = (hashlib.sha1, text, text, common, fields, block)
     assert record(*parts) == record_in_python(*parts)
 
 
@@ -49,10 +68,10 @@ def test_a_record_is_the_same_from_c_and_from_python(text: str, fields: bytes, b
 @pytest.mark.parametrize("block", ["text", ("text",), [b"list"]])
 def test_a_block_is_a_tuple_of_bytes(block: object) -> None:
     with pytest.raises(TypeError):
-        record(hashlib.sha1, "response", "uuid:1", b"", block)  # type: ignore[arg-type]
+        record(hashlib.sha1, "response", "uuid:1", b"", [], block)  # type: ignore[arg-type]
 
 
 @needs_compiled
 def test_a_digest_has_20_bytes() -> None:
     with pytest.raises(ValueError, match="expected a SHA-1: 20 bytes"):
-        record(hashlib.sha256, "response", "uuid:1", b"", (b"block",))
+        record(hashlib.sha256, "response", "uuid:1", b"", [], (b"block",))
