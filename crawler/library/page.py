@@ -78,5 +78,5 @@ def crawled_page(record: PageRecord, fetched: Fetched | None, extract: Extract |
         body=b"" if isinstance(fetched, NotModified) else fetched.body,
         headers=[(name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in fetched.headers],
         base_url=fetched.url if extract is None else extract.base_url,
-        found_links=() if extract is None else extract.links,
+        found_links=() if extract is None else list(extract.links),
     )

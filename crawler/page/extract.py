@@ -20,7 +20,7 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     """The base of relative links: the URL of the page, or its <base>."""
     links: Sequence[Link] = ()
-    """In document order, repeats included."""
+    """In document order, repeats included; not always a list."""
     charset: str | None = None
     """WHATWG name of the encoding that decoded the text; None if it is not text."""
     charset_source: str | None = None

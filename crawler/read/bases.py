@@ -1,5 +1,6 @@
 """The base URL of a page, by its <base>."""
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -33,7 +34,7 @@ def base_beyond_web(page_url: str, base_href: str | None, /) -> str | None:
     return None if base is None or base.startswith(_IGNORED) else base
 
 
-def lead_beyond_web(links: list[Link], base: str | None, /) -> list[Link]:
+def lead_beyond_web(links: Sequence[Link], base: str | None, /) -> Sequence[Link]:
     """The links by a base of another scheme, if there is one. It stands for each relative link; it may be long."""
     if base is None:
         return links

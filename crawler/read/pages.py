@@ -1,6 +1,6 @@
 """Turns a fetched page into its extract, with any of the parsers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -119,11 +119,12 @@ class PageReader:
         base_url = base_url_of(page.url, reader.base_href)
         beyond = base_beyond_web(page.url, reader.base_href)
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
-        links, canonical = _header_links(page.url, headers)
-        links.extend(page.links)
+        others, canonical = _header_links(page.url, headers)
+        others.extend(page.links)
         growth = _Growth()
-        links.extend(self._all_links(reader, base_url, growth=growth, encoding=encoding))
-        links = lead_beyond_web(links, beyond)
+        found = self._all_links(reader, base_url, growth=growth, encoding=encoding)
+        # Most pages have no others. Then what a scan has found stays as it is: it makes no objects of its links yet.
+        links = lead_beyond_web([*others, *found] if others else found, beyond)
         links = _with_nofollow(links) if "nofollow" in robots else links
         if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
             canonical = join(beyond or base_url, percent_encode_query(reader.canonical_href, encoding))
@@ -174,9 +175,9 @@ class PageReader:
 
     def _all_links(
         self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1
-    ) -> list[Link]:
+    ) -> Sequence[Link]:
         """Links of a document in that encoding and of the documents within it, in document order."""
-        own = reader.links
+        own = reader.all_links
         if encoding.name != "utf-8":
             own = [link if link.href.isascii() else _encode_query(link, encoding) for link in own]
         if not reader.nested_documents or depth > _MAX_DEPTH:
@@ -193,7 +194,7 @@ class PageReader:
 
     def _links_within(
         self, html: str, base_url: str, *, growth: _Growth, encoding: Encoding = UTF_8, depth: int = 1
-    ) -> list[Link]:
+    ) -> Sequence[Link]:
         """Links of HTML that is part of another document. They are absolute if that HTML has its own <base>."""
         reader, _ = self._read(self._document(growth.take(html.encode("utf-8", "replace"))))
         base = own_base(base_url, reader.base_href)
@@ -252,7 +253,7 @@ class PageReader:
         )
 
 
-def _with_nofollow(links: list[Link]) -> list[Link]:
+def _with_nofollow(links: Sequence[Link]) -> list[Link]:
     return [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
 
 

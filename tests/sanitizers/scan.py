@@ -1,7 +1,9 @@
 """Cases for the scan of pages. The reference is lexbor's tree."""
 
+import pickle
 from html.entities import html5
 from random import Random
+from typing import Any
 
 from crawler.page import Link, LinkKind
 from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL
@@ -33,11 +35,22 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
     kinds = (LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS)
     return [
         (
-            compiled.scan,
+            _scan_and_use,
             (copy_exactly(html), dict(html5), Link, *kinds, dict(KIND_OF_REL), KEPT_META, chance.random() < 0.5),
         )
         for html in (_make_page(chance, corpus), make_markup(chance, corpus, 60))
     ]
+
+
+def _scan_and_use(*given: Any) -> None:
+    """Scan a page, and make the objects of its links in all ways."""
+    found = compiled.scan(*given)
+    if found is not None:
+        links = found[0]
+        links.group()
+        for use in (list, repr, reversed, pickle.dumps, lambda those: those[::-2], lambda those: those == those[:]):
+            use(links)
+        links.group()
 
 
 def _make_page(chance: Random, corpus: Corpus) -> bytes:

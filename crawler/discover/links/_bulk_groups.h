@@ -2,45 +2,8 @@
 #ifndef ONCEOVER_BULK_GROUPS_H
 #define ONCEOVER_BULK_GROUPS_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
-#include <string.h>
-
+#include "../../page/_groups.h"
 #include "_bulk_attributes.h"
-
-/* The table is at most half full, so the places of hrefs that nobody chose are much nearer. A page could choose hrefs
- * whose places are all the same: 100,000 of them took 85 s. */
-enum { LONGEST_GROUPED = 2048, MOST_STEPS = 256 };
-
-/* Links of one kind whose hrefs are equal before the `#`. */
-typedef struct {
-    const char *href;
-    Py_ssize_t length, first, count;
-    int may_have_fragment;
-} group;
-
-static uint64_t
-hash_of(const char *at, Py_ssize_t length)
-{
-    uint64_t hash = (uint64_t)length;
-    while (length > 0) {
-        uint64_t word = 0;
-        memcpy(&word, at, length < 8 ? (size_t)length : 8);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-        at += 8;
-        length -= 8;
-    }
-    return hash;
-}
-
-/* White space before the `#` counts, which it would not at the end of an href: the `#` stays. */
-static int
-is_behind_space(const char *href, const char *mark)
-{
-    return mark > href && (unsigned char)mark[-1] <= ' ';
-}
 
 /* Reads an href up to the `#`. 0 if its link stays alone, because the href is long or no text; -1 with an exception. */
 static int
@@ -61,26 +24,8 @@ read_href(PyObject *href, group *made)
         PyErr_Clear(); /* a lone surrogate */
         return 0;
     }
-    const char *mark = memchr(made->href, '#', (size_t)size);
-    made->length = mark == NULL ? size : mark - made->href + is_behind_space(made->href, mark);
-    made->may_have_fragment = mark != NULL;
+    take_href(made, made->href, size);
     return 1;
-}
-
-/* Where the last group with that href stands in the table, or where it belongs; NULL if that is too far away. */
-static Py_ssize_t *
-place_of(Py_ssize_t *table, Py_ssize_t places, const group *groups, const group *made)
-{
-    uint64_t first = hash_of(made->href, made->length);
-    for (uint64_t at = first; at - first < MOST_STEPS; at++) {
-        Py_ssize_t *place = &table[at & (uint64_t)(places - 1)];
-        if (*place == 0)
-            return place;
-        const group *there = &groups[*place - 1];
-        if (there->length == made->length && memcmp(there->href, made->href, (size_t)made->length) == 0)
-            return place;
-    }
-    return NULL;
 }
 
 /* Whether two links are of one kind; -1 with an exception. */
@@ -184,9 +129,7 @@ group_links(PyObject *module, PyObject *args)
         return NULL;
     links = PyList_AsTuple(links); /* Other code that runs meanwhile may change the list. */
     PyObject *hrefs = links == NULL ? NULL : hrefs_of(&from, links);
-    Py_ssize_t count = hrefs == NULL ? 0 : PyTuple_Size(links), places = 16;
-    while (places < 2 * count)
-        places *= 2;
+    Py_ssize_t count = hrefs == NULL ? 0 : PyTuple_Size(links), places = places_for(count);
     group *groups = PyMem_Malloc(((size_t)count + 1) * sizeof(group));
     Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
     if (groups == NULL || table == NULL)

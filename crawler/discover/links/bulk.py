@@ -1,7 +1,7 @@
 """What is done for each of some hundred links of a page: in C (`_bulk`) where that is compiled. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Final, cast
 
@@ -60,6 +60,12 @@ def group_in_python(links: list[Link], /) -> Groups:
     return firsts, bare, counts
 
 
+def group_links(links: Sequence[Link], /) -> Groups:
+    """Group the links of a page; links that can do so themselves, such as those of a scan, need not be made for it."""
+    group: Callable[[], Groups] | None = getattr(links, "group", None)
+    return group_list(list(links)) if group is None else group()
+
+
 def look_up_in_python(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> LookedUp:
     """What the first of several dicts has for each href, None where none has it; and the places of these."""
     looked_up: Iterable[Judgement | None] = repeat(None, len(hrefs))
@@ -107,6 +113,6 @@ def follow_in_python(
     return len(links)
 
 
-group_links = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]
+group_list = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]
 look_up = compiled.look_up if IS_COMPILED else look_up_in_python
 follow = compiled.follow if IS_COMPILED else follow_in_python

@@ -130,7 +130,9 @@ class LinkJudge:
         hrefs differ at most in the fragment."""
         group = group_links if grouped else _separate
         for start in range(0, len(links), _GROUPED_AT_ONCE):
-            firsts, hrefs, counts = group(list(links[start : start + _GROUPED_AT_ONCE]))
+            firsts, hrefs, counts = group(
+                links if len(links) <= _GROUPED_AT_ONCE else links[start : start + _GROUPED_AT_ONCE]
+            )
             for at in range(0, len(firsts), LINKS_AT_ONCE):
                 step = slice(at, at + LINKS_AT_ONCE)
                 yield partial(self._judge_together, firsts[step], hrefs[step], counts[step], base_url)
@@ -159,9 +161,10 @@ class LinkJudge:
         return judgements
 
 
-def _separate(links: list[Link]) -> Groups:
-    hrefs = [link.href for link in links]
-    return links, [without_fragment(href) if "#" in href else href for href in hrefs], [1] * len(links)
+def _separate(links: Sequence[Link]) -> Groups:
+    firsts = list(links)
+    hrefs = [link.href for link in firsts]
+    return firsts, [without_fragment(href) if "#" in href else href for href in hrefs], [1] * len(links)
 
 
 def _directory_of(base_url: str) -> str:

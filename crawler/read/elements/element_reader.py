@@ -5,7 +5,7 @@ runs no scripts. A shadow root, `srcdoc` and `noframes` contain documents of the
 in `nested_documents`, for `pages` to parse.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -72,6 +72,8 @@ class ElementReader(Generic[Node]):
         """`tags_around`: the names of the elements around one, from its parent on. `has_svg`: False if the document
         contains no SVG."""
         self.links: list[Link] = []
+        self.scanned: Sequence[Link] | None = None
+        """All links, if the adapter has read them itself."""
         self.nested_documents: list[tuple[int, str, bool]] = []
         """HTML documents within this one, each with the number of links before it, and whether it is a page of its own,
         which is in UTF-8 whatever the encoding of this one."""
@@ -93,6 +95,10 @@ class ElementReader(Generic[Node]):
         self._robots_names = document.robots_names
         self._options = document.options
         self._has_svg = has_svg
+
+    @property
+    def all_links(self) -> Sequence[Link]:
+        return self.links if self.scanned is None else self.scanned
 
     @property
     def description(self) -> str | None:

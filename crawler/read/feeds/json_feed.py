@@ -1,7 +1,7 @@
 """Finds links in JSON Feed, version 1.1 (https://www.jsonfeed.org/version/1.1/)."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +18,7 @@ _DATES: Final = ("date_modified", "date_published")
 _MAX_VALUES: Final = 1_000_000
 """Values and commas in texts together. A feed is decoded as a whole, and a value of three bytes takes 100 in memory."""
 
-ReadHtml = Callable[[str, str], list[Link]]
+ReadHtml = Callable[[str, str], Sequence[Link]]
 """Finds the links of HTML that is part of another document. Takes the HTML and its base URL."""
 
 

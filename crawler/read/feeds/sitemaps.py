@@ -1,6 +1,7 @@
 """Reads plain text that lists URLs, which is a sitemap too (https://www.sitemaps.org/protocol.html)."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -20,7 +21,7 @@ _LINE: Final = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 class Listing(msgspec.Struct, frozen=True):
     """The links of a sitemap, a feed or a list of URLs."""
 
-    links: list[Link]
+    links: Sequence[Link]
     trouble: str | None = None
     """Why links are missing, if any are."""
 

@@ -7,7 +7,7 @@
 #include "_scan_start_tags.h"
 
 /* Raised with each change of the arguments or results of the scan. */
-#define VERSION 23
+#define VERSION 24
 
 static quirks
 quirks_of(span doctype)
@@ -125,10 +125,10 @@ scan_page(PyObject *module, PyObject *args)
 {
     Py_buffer page;
     scan *self = PyMem_Calloc(1, sizeof(scan));
-    PyObject *result = NULL;
+    PyObject *make, *result = NULL;
     if (self == NULL)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "y*O!OOOOO!Op", &page, &PyDict_Type, &self->references, &self->link, &self->anchored,
+    if (!PyArg_ParseTuple(args, "y*O!OOOOO!Op", &page, &PyDict_Type, &self->references, &make, &self->anchored,
                           &self->embedded, &self->styled, &PyDict_Type, &self->kind_of_rel, &self->meta_names,
                           &self->all_scripts)) {
         PyMem_Free(self);
@@ -145,7 +145,7 @@ scan_page(PyObject *module, PyObject *args)
     self->end = self->at + page.len;
     self->is_empty = 1;
     self->anchor = self->paragraph = -1;
-    self->found = PyList_New(0);
+    self->found = new_table(self->names->table_type, make);
     self->elements = PyList_New(0);
     self->paragraphs = PyList_New(0);
     self->styles = PyList_New(0);
@@ -155,11 +155,11 @@ scan_page(PyObject *module, PyObject *args)
         walked = page.len && memchr(page.buf, 0, page.len) != NULL ? GIVES_UP : walk(self);
     }
     if (walked == GOES_ON)
-        result = PyTuple_Pack(5, self->found, self->elements, self->paragraphs, self->styles,
+        result = PyTuple_Pack(5, (PyObject *)self->found, self->elements, self->paragraphs, self->styles,
                               self->canonical == NULL ? Py_None : self->canonical);
     else if (walked == GIVES_UP)
         result = Py_NewRef(Py_None);
-    Py_XDECREF(self->found);
+    Py_XDECREF((PyObject *)self->found);
     Py_XDECREF(self->elements);
     Py_XDECREF(self->paragraphs);
     Py_XDECREF(self->styles);
@@ -193,6 +193,8 @@ prepare(PyObject *module)
     for (int i = 0; i < KNOWN; i++)
         if ((state->elements[i] = PyUnicode_InternFromString(ELEMENTS[i].name)) == NULL)
             return -1;
+    if ((state->table_type = PyType_FromModuleAndSpec(module, &table_spec, NULL)) == NULL)
+        return -1;
     state->nothing = PyUnicode_InternFromString("");
     state->blank = PyUnicode_InternFromString(" ");
     if (state->nothing == NULL || state->blank == NULL)
@@ -210,6 +212,7 @@ release(void *module)
         Py_CLEAR(state->elements[i]);
     Py_CLEAR(state->nothing);
     Py_CLEAR(state->blank);
+    Py_CLEAR(state->table_type);
 }
 
 static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare}, {0, NULL}};

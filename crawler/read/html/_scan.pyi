@@ -1,9 +1,17 @@
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, overload
 
 from crawler.page import Link, LinkKind
 
 VERSION: Final[int]
+
+class Links(Sequence[Link]):
+    def group(self) -> tuple[list[Link], list[str], list[int]]: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int, /) -> Link: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[Link]: ...
 
 def scan(
     html: bytes,
@@ -16,4 +24,4 @@ def scan(
     meta_names: frozenset[str],
     all_scripts: bool,
     /,
-) -> tuple[list[Link], list[tuple[int, str, dict[str, str | None], str]], list[str], list[str], str | None] | None: ...
+) -> tuple[Links, list[tuple[int, str, dict[str, str | None], str]], list[str], list[str], str | None] | None: ...

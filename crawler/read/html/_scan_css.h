@@ -53,17 +53,11 @@ note_styled(scan *self, const byte *at, ptrdiff_t length)
         return GIVES_UP;
     if (self->noted == MOST_LINKS)
         return GOES_ON;
-    PyObject *href = string_of(at, length);
-    if (href == NULL)
-        return none_made();
-    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, self->styled, NULL);
-    Py_DECREF(href);
-    if (made == NULL)
+    table_link *added = add_link(self->found, self->styled);
+    if (added == NULL)
         return FAILED;
     self->noted++;
-    int failed = PyList_Append(self->found, made);
-    Py_DECREF(made);
-    return failed ? FAILED : GOES_ON;
+    return keep(self, (span){at, length}, &added->href);
 }
 
 /* Reads what follows `url(`; sets where a string is expected. Gives up on escapes and on broken URLs. */
@@ -151,13 +145,12 @@ walk_css(scan *self, const byte *from, const byte *end)
 static int
 note_css(scan *self, span text)
 {
-    Py_ssize_t before = PyList_Size(self->found);
+    Py_ssize_t before = self->found->count;
     int noted = self->noted;
     outcome walked = walk_css(self, text.at, text.at + text.length);
     if (walked == GIVES_UP) {
         self->noted = noted;
-        if (PyList_SetSlice(self->found, before, PyList_Size(self->found), NULL) < 0)
-            return -1;
+        cut_links(self->found, before);
     }
     return walked == FAILED ? -1 : walked == GOES_ON;
 }

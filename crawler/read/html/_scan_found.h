@@ -49,7 +49,7 @@ may_be_feed(const attribute *type)
 /* Adds the link of a <link rel=canonical>. The first one with an href names the canonical URL. element_reader.py reads
  * those behind another that it reads, which may have come first, and those whose href is blank. */
 static outcome
-note_canonical(scan *self, span href, PyObject *kind, PyObject *text, PyObject *rel, int *is_noted)
+note_canonical(scan *self, span href, PyObject *kind, span text, span rel, int *is_noted)
 {
     span bare = stripped(href.at, href.length);
     *is_noted = bare.length > 0 && !self->reads_links && self->noted < MOST_LINKS;
@@ -62,30 +62,31 @@ note_canonical(scan *self, span href, PyObject *kind, PyObject *text, PyObject *
 static outcome
 note_link(scan *self, const tag *given, int *is_noted)
 {
+    char of_rel[MOST_ANCHOR_CHARACTERS], of_title[MOST_ANCHOR_CHARACTERS];
     const attribute *href = attribute_of(given, "href"), *tokens = attribute_of(given, "rel");
     const attribute *title = attribute_of(given, "title");
-    PyObject *rel = NULL, *text = NULL, *kind = NULL;
-    outcome noted = GOES_ON;
     *is_noted = 0;
     if (href == NULL || tokens == NULL || attribute_of(given, "imagesrcset"))
         return GOES_ON;
-    rel = words_of(self, tokens->value, 1);
-    if (rel != NULL)
-        text = words_of(self, title != NULL ? title->value : (span){NULL, 0}, 0);
-    if (text != NULL)
-        kind = PyDict_GetItemWithError(self->kind_of_rel, rel);
-    if (kind != NULL && kind != Py_None && kind != self->embedded && may_be_feed(attribute_of(given, "type")))
-        kind = NULL;
-    if (kind != NULL && PyUnicode_CompareWithASCIIString(rel, "canonical") == 0)
-        noted = note_canonical(self, href->value, kind, text, rel, is_noted);
-    else if (kind != NULL) {
+    span rel = words_of(tokens->value, 1, of_rel), text = words_of(title != NULL ? title->value : NO_TEXT, 0, of_title);
+    if (rel.at == NULL || text.at == NULL)
+        return GOES_ON;
+    PyObject *key = string_of(rel.at, rel.length);
+    if (key == NULL)
+        return none_made();
+    PyObject *kind = Py_XNewRef(PyDict_GetItemWithError(self->kind_of_rel, key));
+    Py_DECREF(key);
+    if (kind == NULL)
+        return PyErr_Occurred() ? FAILED : GOES_ON;
+    outcome noted = GOES_ON;
+    if (kind == Py_None)
         *is_noted = 1;
-        noted = kind == Py_None ? GOES_ON : note_url(self, href->value, kind, text, rel);
+    else if (kind == self->embedded || !may_be_feed(attribute_of(given, "type"))) {
+        *is_noted = 1;
+        noted = equals_lower(rel, "canonical") ? note_canonical(self, href->value, kind, text, rel, is_noted)
+                                               : note_url(self, href->value, kind, text, rel);
     }
-    else if (PyErr_Occurred())
-        noted = FAILED;
-    Py_XDECREF(text);
-    Py_XDECREF(rel);
+    Py_DECREF(kind);
     return noted;
 }
 
@@ -126,7 +127,7 @@ note_element(scan *self, const tag *given, PyObject *text)
         Py_DECREF(attributes);
         return GOES_ON;
     }
-    PyObject *made = Py_BuildValue("nOOO", PyList_Size(self->found), self->names->elements[given->kind - ELEMENTS],
+    PyObject *made = Py_BuildValue("nOOO", self->found->count, self->names->elements[given->kind - ELEMENTS],
                                    attributes, text != NULL ? text : self->names->nothing);
     Py_DECREF(attributes);
     return append_new(self->elements, made);
@@ -228,28 +229,27 @@ begin_anchor(scan *self, const tag *given, span href)
     self->anchor_rel = rel != NULL ? rel->value : (span){NULL, 0};
     self->anchor_text.length = 0;
     /* The links within the anchor come after it. */
-    self->anchor_slot = PyList_Size(self->found);
-    return append_new(self->found, Py_NewRef(Py_None));
+    self->anchor_slot = self->found->count;
+    if (self->found->count >= MOST_FOUND)
+        return GIVES_UP;
+    return add_link(self->found, NULL) == NULL ? FAILED : GOES_ON;
 }
 
 static outcome
 end_anchor(scan *self)
 {
+    char words[MOST_ANCHOR_CHARACTERS];
+    span href = self->anchor_href, rel = words_of(self->anchor_rel, 1, words);
     self->anchor = -1;
-    PyObject *made = NULL, *rel = NULL, *text = NULL;
-    PyObject *href = text_of(self, self->anchor_href, 1, 1);
-    if (href != NULL)
-        text = collapsed(self, &self->anchor_text);
-    if (text != NULL)
-        rel = words_of(self, self->anchor_rel, 1);
-    if (rel != NULL)
-        made = PyObject_CallFunctionObjArgs(self->link, href, self->anchored, text, rel, NULL);
-    Py_XDECREF(href);
-    Py_XDECREF(text);
-    Py_XDECREF(rel);
-    if (made == NULL)
-        return none_made();
-    return PyList_SetItem(self->found, self->anchor_slot, made) < 0 ? FAILED : GOES_ON;
+    if (undo(self, &href, 1, 1) < 0)
+        return FAILED;
+    if (rel.at == NULL)
+        return GIVES_UP;
+    table_link *ended = &self->found->links[self->anchor_slot];
+    ended->kind = Py_NewRef(self->anchored);
+    TRY(keep(self, href, &ended->href));
+    TRY(keep_collapsed(self, &self->anchor_text, &ended->text));
+    return keep(self, rel, &ended->rel);
 }
 
 static outcome

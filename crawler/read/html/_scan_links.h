@@ -4,6 +4,8 @@
 
 #include "_scan_css.h"
 
+static const span NO_TEXT = {NULL, 0};
+
 static outcome
 append_new(PyObject *list, PyObject *made)
 {
@@ -48,28 +50,30 @@ attributes_of(scan *self, const tag *given, int *has_url)
 
 /* Adds a link, unless the URL is empty. */
 static outcome
-note_url(scan *self, span url, PyObject *kind, PyObject *text, PyObject *rel)
+note_url(scan *self, span url, PyObject *kind, span text, span rel)
 {
     if (self->noted == MOST_LINKS)
         return GOES_ON;
-    PyObject *href = text_of(self, url, 1, 1);
-    if (href == NULL)
-        return none_made();
-    if (PyUnicode_GetLength(href) == 0) {
-        Py_DECREF(href);
+    if (undo(self, &url, 1, 1) < 0)
+        return FAILED;
+    if (url.length == 0)
         return GOES_ON;
-    }
-    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, kind, text, rel, NULL);
-    Py_DECREF(href);
+    if (self->found->count >= MOST_FOUND)
+        return GIVES_UP;
+    table_link *added = add_link(self->found, kind);
+    if (added == NULL)
+        return FAILED;
     self->noted++;
-    return append_new(self->found, made);
+    TRY(keep(self, url, &added->href));
+    TRY(keep(self, text, &added->text));
+    return keep(self, rel, &added->rel);
 }
 
 /* Adds a link to a resource of the page. */
 static outcome
 note_embedded(scan *self, span url)
 {
-    return note_url(self, url, self->embedded, self->names->nothing, self->names->nothing);
+    return note_url(self, url, self->embedded, NO_TEXT, NO_TEXT);
 }
 
 /* The URLs of a srcset without references, read as attributes.py does. */

@@ -2,7 +2,7 @@
 #ifndef ONCEOVER_SCAN_STATE_H
 #define ONCEOVER_SCAN_STATE_H
 
-#include "_scan_references.h"
+#include "_scan_table.h"
 
 enum {
     MOST_OPEN = 256,
@@ -40,6 +40,7 @@ typedef struct {
     PyObject *attributes[KNOWN_ATTRIBUTES];
     PyObject *elements[KNOWN];
     PyObject *nothing, *blank;
+    PyObject *table_type;
 } module_state;
 
 typedef struct {
@@ -53,10 +54,11 @@ typedef enum { QUIRKS, NO_QUIRKS, QUIRKS_UNKNOWN } quirks;
 typedef struct {
     const module_state *names;
     PyObject *references; /* names and their characters */
-    PyObject *link, *anchored, *embedded, *styled; /* the class of links, and their kinds */
+    PyObject *anchored, *embedded, *styled; /* the kinds of links */
     PyObject *kind_of_rel; /* the kind of a <link> by its rel; None if it is not a link */
     PyObject *meta_names; /* whose content we read */
-    PyObject *found, *elements, *paragraphs, *styles; /* `elements`: each with the number of links before it */
+    link_table *found;
+    PyObject *elements, *paragraphs, *styles; /* `elements`: each with the number of links before it */
     PyObject *canonical; /* the href of <link rel=canonical> */
     int all_scripts, has_styles, reads_links; /* whether element_reader.py reads a <link> */
     const byte *at, *end;

@@ -91,23 +91,45 @@ normalize_lines(scan *self, span *text)
     return 0;
 }
 
-/* `in_attribute` is -1 if there are no references. */
+/* Normalizes the line ends of a text and decodes its references, in a copy that is valid until the next call; -1 with an
+ * exception. `in_attribute` is -1 if there are no references. */
+static int
+undo(scan *self, span *text, int in_attribute, int strip)
+{
+    /* Line ends come first, references second: `&#13;` stays. */
+    if (normalize_lines(self, text) < 0)
+        return -1;
+    if (in_attribute >= 0 && text->length && memchr(text->at, '&', text->length) != NULL) {
+        buffer *undone = &self->scratch;
+        undone->length = 0;
+        if (append_text(undone, *text, self->references, in_attribute) < 0)
+            return -1;
+        *text = (span){undone->at, undone->length};
+    }
+    if (strip)
+        *text = stripped(text->at, text->length);
+    return 0;
+}
+
 static PyObject *
 text_of(scan *self, span text, int in_attribute, int strip)
 {
-    /* Line ends come first, references second: `&#13;` stays. */
-    if (normalize_lines(self, &text) < 0)
-        return NULL;
-    if (in_attribute >= 0 && text.length && memchr(text.at, '&', text.length) != NULL) {
-        buffer *undone = &self->scratch;
-        undone->length = 0;
-        if (append_text(undone, text, self->references, in_attribute) < 0)
-            return NULL;
-        text = (span){undone->at, undone->length};
+    return undo(self, &text, in_attribute, strip) < 0 ? NULL : string_of(text.at, text.length);
+}
+
+/* Keeps a text of a link, unless it is broken. */
+static outcome
+keep(scan *self, span text, part *kept)
+{
+    buffer *bytes = &self->found->bytes;
+    if (!is_ascii(text.at, text.length)) {
+        PyObject *whole = string_of(text.at, text.length);
+        if (whole == NULL)
+            return none_made();
+        Py_DECREF(whole);
     }
-    if (strip)
-        text = stripped(text.at, text.length);
-    return string_of(text.at, text.length);
+    *kept = (part){bytes->length, text.length};
+    return append(bytes, text.at, text.length) < 0 ? FAILED : GOES_ON;
 }
 
 /* Collapses white space and cuts at `room` bytes, in ASCII. Returns the length. */
@@ -151,23 +173,20 @@ is_cut_by_lines(const buffer *text, ptrdiff_t most)
     return text->length > most && memchr(text->at, '\r', text->length) != NULL;
 }
 
-/* NULL without an exception if that needs a tree. */
-static PyObject *
-collapsed(scan *self, const buffer *text)
+/* Keeps the text of an anchor, white space collapsed. */
+static outcome
+keep_collapsed(scan *self, const buffer *text, part *kept)
 {
     char short_text[MOST_ANCHOR_CHARACTERS];
     if (is_cut_by_lines(text, MOST_ANCHOR_READ))
-        return NULL;
-    if (is_ascii(text->at, text->length)) {
+        return GIVES_UP;
+    /* So few bytes beyond ASCII are not cut. */
+    if (is_ascii(text->at, text->length) ||
+        (text->length <= MOST_ANCHOR_CHARACTERS && !has_wide_gap(text->at, text->length))) {
         ptrdiff_t read = text->length < MOST_ANCHOR_READ ? text->length : MOST_ANCHOR_READ;
         ptrdiff_t length = collapse(text->at, read, short_text, MOST_ANCHOR_CHARACTERS);
-        if (length == 0)
-            return Py_NewRef(self->names->nothing);
-        return PyUnicode_DecodeASCII(short_text, length, "strict");
+        return keep(self, (span){(const byte *)short_text, length}, kept);
     }
-    /* So few bytes are not cut. */
-    if (text->length <= MOST_ANCHOR_CHARACTERS && !has_wide_gap(text->at, text->length))
-        return string_of((const byte *)short_text, collapse(text->at, text->length, short_text, sizeof(short_text)));
     ptrdiff_t length = whole_characters(text->at, text->length, LONGEST_CHARACTER * MOST_ANCHOR_READ);
     PyObject *whole = string_of(text->at, length), *head = NULL, *words = NULL, *joined = NULL, *cut = NULL;
     if (whole != NULL)
@@ -178,30 +197,32 @@ collapsed(scan *self, const buffer *text)
         joined = PyUnicode_Join(self->names->blank, words);
     if (joined != NULL)
         cut = PyUnicode_Substring(joined, 0, MOST_ANCHOR_CHARACTERS);
+    Py_ssize_t size = 0;
+    const char *utf8 = cut == NULL ? NULL : PyUnicode_AsUTF8AndSize(cut, &size);
+    outcome done = utf8 == NULL ? none_made() : keep(self, (span){(const byte *)utf8, size}, kept);
     Py_XDECREF(whole);
     Py_XDECREF(head);
     Py_XDECREF(words);
     Py_XDECREF(joined);
-    return cut;
+    Py_XDECREF(cut);
+    return done;
 }
 
-/* The words of a short value with one blank between them; NULL without an exception if element_reader.py must read it. */
-static PyObject *
-words_of(scan *self, span value, int in_lower_case)
+/* The words of a short value, with one blank between them. `at` is NULL if element_reader.py must read it. `into` has
+ * room for `MOST_ANCHOR_CHARACTERS`. */
+static span
+words_of(span value, int in_lower_case, char *into)
 {
-    char words[MOST_ANCHOR_CHARACTERS];
-    if (value.length == 0)
-        return Py_NewRef(self->names->nothing);
-    if (value.length > (ptrdiff_t)sizeof(words) || memchr(value.at, '&', value.length) != NULL)
-        return NULL;
-    int all_ascii = is_ascii(value.at, value.length);
-    if (!all_ascii && (in_lower_case || has_wide_gap(value.at, value.length)))
-        return NULL;
-    ptrdiff_t length = collapse(value.at, value.length, words, sizeof(words));
+    const span unread = {NULL, 0};
+    if (value.length > MOST_ANCHOR_CHARACTERS || (value.length && memchr(value.at, '&', value.length) != NULL))
+        return unread;
+    if (!is_ascii(value.at, value.length) && (in_lower_case || has_wide_gap(value.at, value.length)))
+        return unread;
+    ptrdiff_t length = collapse(value.at, value.length, into, MOST_ANCHOR_CHARACTERS);
     for (ptrdiff_t i = 0; in_lower_case && i < length; i++)
-        if (words[i] >= 'A' && words[i] <= 'Z')
-            words[i] |= 0x20;
-    return all_ascii ? PyUnicode_DecodeASCII(words, length, "strict") : string_of((const byte *)words, length);
+        if (into[i] >= 'A' && into[i] <= 'Z')
+            into[i] |= 0x20;
+    return (span){(const byte *)into, length};
 }
 
 #endif

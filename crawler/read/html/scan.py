@@ -6,6 +6,9 @@ through the tags once. It gives up where tree construction, by the standard, mig
 a way that changes the result; then lexbor reads the page. So the two never differ; the tests compare them.
 
 Its time is proportional to the size of the page, however deep the page is nested.
+
+Its links are a sequence that makes the objects when they are asked for. On a large page, two in three repeat another
+one but for the fragment, and `links.cache` asks for the first of each group only.
 """
 
 from functools import lru_cache
@@ -14,7 +17,7 @@ from typing import Final
 
 from crawler.page import Link, LinkKind
 from crawler.read.abstract import summary
-from crawler.read.elements.element_reader import MAX_LINKS, Document, ElementReader
+from crawler.read.elements.element_reader import MAX_LINKS, Attributes, Document, ElementReader
 from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL, PREVIEW_IMAGES, kinds_of_rel
 from crawler.read.elements.readers_by_tag import ReadElement, readers_by_tag
 from crawler.read.options import Options
@@ -24,10 +27,12 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 23  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 24  # False if it was compiled from older code
 
 _KINDS: Final = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
 """Of the links that the scan makes."""
+_WITHOUT_LINKS: Final = frozenset({"html", "title", "base"})
+"""Elements that never add a link."""
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
     rel: kinds_of_rel(rel)[0]
     for rel in (
@@ -55,18 +60,28 @@ def scan(document: Document, /) -> ElementReader[str] | None:
     reader.canonical_href = canonical
     added = 0
     for before, tag, attributes, text in elements:
-        if added < before:
-            reader.links += links[added:before]
-            added = before
         if read_element := readers.get(tag):
+            if added < before and _may_have_links(tag, attributes, options):
+                reader.links += links[added:before]
+                added = before
             read_element(reader, attributes, text)
-    reader.links += links[added:]
-    del reader.links[MAX_LINKS:]
+    if not reader.links and not styles and len(links) <= MAX_LINKS:
+        reader.scanned = links
+    else:
+        reader.links += links[added:]
+        del reader.links[MAX_LINKS:]
     for style in styles:
         reader.inline_style(style)
     if reader.description is None:
         reader.abstract = summary(paragraphs)
     return reader
+
+
+def _may_have_links(tag: str, attributes: Attributes, options: Options) -> bool:
+    """Whether an element may add links to a page, or documents that stand between them."""
+    if tag == "meta":
+        return options.preview_images or "refresh" in (attributes.get("http-equiv") or "").lower()
+    return tag not in _WITHOUT_LINKS
 
 
 @lru_cache(maxsize=8)

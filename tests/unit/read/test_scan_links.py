@@ -1,0 +1,139 @@
+"""The links that a scan finds are like a list, and know their groups."""
+
+import copy
+import pickle
+from html.entities import html5
+from itertools import count, islice
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crawler.discover.links.bulk import group_in_python, group_links
+from crawler.page import Link, LinkKind
+from crawler.read.elements.link_tables import KEPT_META
+from crawler.read.html.lexbor import lexbor_extractor
+from crawler.read.html.lexbor_trees import LexborTrees
+from crawler.read.html.scan import IS_COMPILED
+from crawler.read.options import Options
+from crawler.read.pages import PageReader
+from tests.unit.read.suites import page
+from tests.unit.read.test_scan import BY_SCAN, OPTIONS, documents
+
+pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
+
+KINDS = {"next": LinkKind.NEXT, "icon": LinkKind.EMBED}
+HREFS = ("a", "a#", "a#b", "#", "#c", "", "a #d", "a&#32;#e", "\xe9#f", "\u3000#g", "a" * 2048, "a" * 2049)
+LONG_HREFS = ("\xe9" * 2048, "\xe9" * 2049, "\xe9" * 2049 + "#h")
+
+
+def scanned(html: str) -> Any:
+    compiled = pytest.importorskip("crawler.read.html._scan")
+    found = compiled.scan(
+        html.encode(), html5, Link, LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS, KINDS, KEPT_META, False
+    )
+    assert found is not None
+    return found[0]
+
+
+hrefs = st.sampled_from((*HREFS, *LONG_HREFS))
+tags = st.builds(
+    str.format, st.sampled_from(("<a href='{}'>x</a>", "<img src='{}'>", "<link rel=next href='{}'>")), hrefs
+)
+
+
+@example([f"<a href='{href}'>x</a>" for href in (*HREFS, *LONG_HREFS)] * 2)
+@given(st.lists(tags, max_size=30))
+def test_links_are_grouped_as_a_list_of_them_is(tags: list[str]) -> None:
+    groups = scanned("".join(tags)).group()
+    assert groups == group_in_python(list(scanned("".join(tags))))
+    links = scanned("".join(tags))
+    assert groups == group_in_python(list(links)) == group_links(links) == links.group()
+
+
+def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
+    """As in tests/unit/test_link_bulk.py."""
+    places, chosen = 4096, 600
+
+    def place(href: str) -> int:
+        mixed = ((8 ^ int.from_bytes(href.encode(), "little")) * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+        return (mixed ^ mixed >> 32) % places
+
+    near = list(islice((href for href in map("{:08}".format, count()) if place(href) < 64), chosen))
+    links = scanned("".join(f"<a href={href}>x</a>" for href in near * 2))
+    firsts, _, counts = links.group()
+    assert len(firsts) > chosen
+    assert sum(counts) == 2 * chosen
+
+
+def test_links_are_a_sequence() -> None:
+    links = scanned("<a href=a rel='Y  z'>b <i>c</i></a><img src=d><a href='e#f'>\xe9</a>")
+    made = [
+        Link("a", LinkKind.LINK, "b c", "y z"),
+        Link("d", LinkKind.EMBED),
+        Link("e#f", LinkKind.LINK, "\xe9"),
+    ]
+    assert len(links) == 3
+    assert (links[0], links[-1]) == (made[0], made[-1])
+    assert links[0] is links[0]
+    assert (links[1:], links[::-2], links[5:]) == (made[1:], made[::-2], [])
+    assert list(links) == [*links] == made
+    assert repr(links) == repr(made)
+    assert list(reversed(links)) == made[::-1]
+    assert made[1] in links
+    for outside in (3, -4):
+        with pytest.raises(IndexError, match="there are 3 links"):
+            links[outside]
+    with pytest.raises(TypeError):
+        links["a"]
+    with pytest.raises(TypeError):
+        hash(links)
+    with pytest.raises(TypeError):
+        type(links)()
+
+
+def test_links_are_equal_to_a_list_of_equal_ones() -> None:
+    links, same, other = (scanned(f"<a href={href}>x</a>") for href in "aab")
+    made = [Link("a", LinkKind.LINK, "x")]
+    assert links == same == made
+    assert made == links
+    assert links != other
+    assert made != other
+    assert links != (made[0],)
+    assert links != []
+
+
+def test_a_copy_of_links_is_a_list() -> None:
+    links = scanned("<a href=a>x</a>")
+    for made in (copy.copy(links), copy.deepcopy(links), pickle.loads(pickle.dumps(links))):
+        assert type(made) is list
+        assert made == links
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "<meta http-equiv=Refresh content='0; url=r'>",
+        "<meta http-equiv content=x>",
+        "<meta property=og:image content=i>",
+        "<iframe src=f srcdoc='<a href=in>y</a>'></iframe>",
+        "<title>t</title><base href=/b/><html lang=en>",
+        "<p style='background: url(s)'>",
+        "<link rel='x y' href=l>",
+        "<form action=f></form><video src=v></video>",
+    ],
+)
+@pytest.mark.parametrize("options", [Options(), OPTIONS])
+def test_links_stand_in_document_order_whoever_reads_them(between: str, options: Options) -> None:
+    readers = lexbor_extractor(options=options), PageReader(LexborTrees(options).read, options=options)
+    for html in (f"{between}<a href=a>x</a>", f"<a href=a>x</a>{between}<a href=b>y</a>{between}", between):
+        by_scan, by_tree = (each.extract(page(html.encode())) for each in readers)
+        assert by_scan == by_tree
+
+
+@given(documents)
+def test_an_extract_of_a_scan_is_equal_to_one_of_a_list(html: str) -> None:
+    extract = BY_SCAN.extract(page(html.encode()))
+    assert extract.links == list(extract.links)
+    assert group_links(extract.links) == group_in_python(list(extract.links))
