@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.read.encoding import detection
-from crawler.read.encoding.declaration import prescan
+from crawler.read.encoding.declaration import find_html_encoding, prescan
 from crawler.read.encoding.detection import is_mostly_utf8, mixes_letters
 from crawler.read.encoding.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
 from crawler.read.encoding.query import percent_encode_query
@@ -185,6 +185,23 @@ def test_the_encoding_comes_from_the_strongest_witness(
 )
 def test_meta_is_looked_for_as_the_standard_says(head: bytes, name: str | None) -> None:
     assert prescan(head) == name
+
+
+_BEGINNING = '<!DOCTYPE html>|\n|<html|  lang=\'e>n\'| a="\'"| x|/|>|<head>|\r\n|<meta charset=|utf-8|"KOI8-R"| |/|>|y'
+
+
+@settings(max_examples=1000)
+@given(st.data())
+def test_a_usual_beginning_is_read_as_the_standard_says(data: st.DataObject) -> None:
+    pieces = [piece for piece in _BEGINNING.split("|") if data.draw(st.integers(0, 9))]
+    for _ in range(data.draw(st.integers(0, 2))):
+        pieces.insert(
+            data.draw(st.integers(0, len(pieces))), data.draw(st.sampled_from(["'", '"', "=", "<", "<p>", " "]))
+        )
+    body = "".join(pieces).encode()
+    for each in (body, body.ljust(1024 + data.draw(st.integers(0, 40))), b" " * (1024 - len(body)) + body + b" "):
+        name = prescan(each[:1024]) or prescan(each, late=True)
+        assert find_html_encoding(each) == (None if name is None else (name, "meta"))
 
 
 def test_json_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
