@@ -43,6 +43,8 @@ class Base(msgspec.Struct, frozen=True, gc=False):
     """The base of relative hrefs."""
 
     origin: Origin
+    path: str
+    """Path and query."""
     directory: str
     """The path up to its last slash."""
     marks: str
@@ -158,9 +160,9 @@ def _base_of(url: str) -> Base | None:
         authority, slash, path = rest.partition("/")
         origin = parse_origin(f"{scheme}://{authority.rpartition('@')[2]}")
         path = f"{slash}{path.partition('#')[0]}"
-    path = path.partition("?")[0]
-    directory = path[: path.rfind("/") + 1]
-    return Base(origin, directory, directory if MARKS.search(directory) else "")
+    before = path.partition("?")[0]
+    directory = before[: before.rfind("/") + 1]
+    return Base(origin, path, directory, directory if MARKS.search(directory) else "")
 
 
 def _normalize_origin(origin: str) -> Origin | None:

@@ -108,6 +108,9 @@ class UrlReader:
         return targets if self._queues_are_hosts else [self._set_queue(target) for target in targets]
 
     def _read(self, href: str, base: str, known: Base | None) -> Target | BadUrl:
+        if href == "" and known is not None:
+            # A mere fragment: nearly each large page has one.
+            return self._at(known.origin, known.path, known.path)
         if found := join_plain(href, known):
             # Nine in ten links are plain, so they need no parser.
             origin, path, marks = found

@@ -50,6 +50,17 @@ def test_any_text_is_read_as_alone(href: str, base: str) -> None:
     assert reader.read_many([href], base) == [reader.read(href, base)]
 
 
+@settings(max_examples=1000)
+@given(
+    st.sampled_from(READERS),
+    st.sampled_from(["http:", "http://e.org", "https://u:p@E.org:8443/a/b?c#d"]),
+    st.lists(st.sampled_from([*PIECES, "?", "#", "%7e", "x" * 200]), max_size=6).map("".join),
+)
+def test_an_empty_href_means_what_a_fragment_means(reader: UrlReader, start: str, end: str) -> None:
+    for base in (*BASES, start + end):
+        assert reader.read("", base) == reader.read("#x", base) == reader.read_many([""], base)[0]
+
+
 _LABEL = r"(?:[0-9A-Z_a-z-]{0,4}|xn--[a-z0-9-]{1,4}|0[xX][0-9a-f]{0,2})"
 
 
