@@ -25,7 +25,7 @@ Patterns run in RE2, in time proportional to the length of the URL: no pattern c
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Literal
 
 from crawler.discover.surt_prefixes import (
@@ -45,6 +45,7 @@ from frontier import CrawlUrl
 Within = Literal["host", "domain", "prefix", "any"]
 
 _PATTERN_MEMORY_BYTES: Final = 64 << 20
+_SITES_REMEMBERED: Final = 1024
 _NO_PATTERN: Final = "{}: {!r} is not a pattern that RE2 can search for"
 
 
@@ -109,10 +110,21 @@ class Scope:
         self._offsite_embeds = offsite_embeds
         self.distinguishes_embeds = offsite_embeds and within != "any"
         """Whether `judge` may depend on the kind of a link."""
+        depends_on_path = self._by_prefix or self._extra_places is not None or self._excluded_places is not None
+        self._refusal_of_site: Callable[[str], Refusal | None] | None = None
+        """What `judge` says before the patterns, if that depends on the site alone. Most new links of a page lead to
+        few sites."""
+        if not (depends_on_path or self.distinguishes_embeds):
+            within_places = None if self._within_any else self._places
+            of_site = partial(_judge_site, ports=self._ports, places=within_places, by_domain=within == "domain")
+            self._refusal_of_site = lru_cache(maxsize=_SITES_REMEMBERED)(of_site)
 
     def judge(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[Refusal | None, int | None]:
         """Why the URL is refused, and its greatest depth. This does not depend on the page, so it can be cached."""
         reach = self._reach(target.url)
+        if self._refusal_of_site is not None:
+            refusal = self._refusal_of_site(target.site)
+            return refusal or (reach.refusal(target.url) if reach.has_patterns else None), reach.max_depth
         if not self._ports.allow_site(target.site):
             return Refusal.PORT, reach.max_depth
         if not (self._within_any or self._is_within(target) or (self._offsite_embeds and kind in EMBEDDED)):
@@ -157,6 +169,14 @@ class Scope:
         if self._by_prefix:
             return is_covered(surt(target), self._prefixes)
         return self._place_of(target) in self._places
+
+
+def _judge_site(site: str, *, ports: Ports, places: frozenset[str] | None, by_domain: bool) -> Refusal | None:
+    """Why a site is refused, if no part of it is in other places than the whole. `places` is None if any are."""
+    if not ports.allow_site(site):
+        return Refusal.PORT
+    is_within = places is None or (domain_of_site(site) if by_domain else site) in places
+    return None if is_within else Refusal.OUT_OF_SCOPE
 
 
 def refusal_of_admitted(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | BadUrl | None:

@@ -203,6 +203,20 @@ _SOME_URLS = st.builds(
 ).map(url)
 
 
+@given(
+    st.sampled_from(["host", "domain", "any"]), st.lists(_SOME_URLS, max_size=3), st.lists(_SOME_URLS), st.booleans()
+)
+def test_what_is_remembered_of_a_site_holds_for_each_of_its_urls(
+    within: Within, seeds: list[Target], targets: list[Target], has_patterns: bool
+) -> None:
+    reach = Reach(exclude=["a"] if has_patterns else [], max_depth=3)
+    limits: dict[str, Any] = {"within": within, "seeds": seeds, "reach": lambda _: reach, "ports": Ports([81])}
+    remembering = Scope(**limits)
+    thorough = Scope(**limits, exclude_places=["http://never.test/"])  # so that each URL is looked at
+    for target in [*targets, url("http://e.org:81/"), url("http://e.org:22/"), *targets]:
+        assert remembering.judge(target) == thorough.judge(target)
+
+
 @given(st.sampled_from(["host", "domain", "prefix"]), _SOME_URLS, _SOME_URLS, _SOME_URLS)
 def test_a_page_that_lends_nothing_has_no_url_out_of_scope_near_it(
     within: Within, seed: Target, page: Target, target: Target
