@@ -15,6 +15,7 @@ from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port, on_socket
 from tests.nginx import NGINX
 from tests.nginx import serving as nginx
+from tests.ports import free_port
 
 OFTEN = '[crawl]\nseeds = ["http://a.test/"]\n[daemon]\nschedule = "0 3 1 1 *"\n'
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
@@ -26,6 +27,17 @@ def long_web() -> Iterator[Web]:
     params = WorldParams(seed=7, hosts=1, pages_per_host=20_000, links_per_page=20, page_bytes=800)
     with running(params) as port:
         yield Web(port, params)
+
+
+@needs_chromium
+def test_a_browser_writes_nothing_into_the_home_of_whoever_runs_the_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    with browser_page(free_port()) as page:
+        page.goto("about:blank")
+    assert list(tmp_path.iterdir()) == []
 
 
 @needs_chromium

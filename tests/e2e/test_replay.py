@@ -21,7 +21,7 @@ from playwright.async_api import TimeoutError as TooLate
 from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.warc_reader import Capture, captures
-from tests.e2e.browsing import CHROMIUM
+from tests.e2e.browsing import CHROMIUM, with_home
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
 from tests.ports import free_port
@@ -160,7 +160,7 @@ async def test_pywb_replays_a_page_with_what_its_scripts_have_loaded(tmp_path: P
     async with pywb(tmp_path, tmp_path / "site.wacz") as replayed, async_playwright() as playwright:
         async with aiohttp.ClientSession() as session:
             await text_of(session, replayed)
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, env=with_home(tmp_path))
         for each in pages:
             shown = await browser.new_page()
             await shown.goto(f"{replayed}{each.url}", timeout=MAX_WAIT_S * 1000)
@@ -180,7 +180,7 @@ def large(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> No
 @pytest.mark.skipif(
     not REPLAYWEBPAGE, reason="needs the unpacked npm package replaywebpage, as the variable REPLAYWEBPAGE names it"
 )
-async def test_replaywebpage_shows_it_and_finds_words_of_its_texts(large: None, wacz: Path) -> None:
+async def test_replaywebpage_shows_it_and_finds_words_of_its_texts(large: None, tmp_path: Path, wacz: Path) -> None:
     application = web.Application()
     application.router.add_get("/", answering(Path(REPLAYWEBPAGE) / "index.html"))
     application.router.add_get("/site.wacz", answering(wacz))
@@ -191,7 +191,7 @@ async def test_replaywebpage_shows_it_and_finds_words_of_its_texts(large: None, 
     await web.TCPSite(runner, "127.0.0.1", port).start()
     try:
         async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM, env=with_home(tmp_path))
             source = f"http://127.0.0.1:{port}/site.wacz"
             for url, title in TITLES.items():
                 shown = await browser.new_page()
