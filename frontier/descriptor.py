@@ -11,7 +11,7 @@ from frontier.queues.settings import QueueSettings
 from frontier.regrouping import Regrouped, Regrouping
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from frontier.values import CrawlUrl
+from frontier.values import CrawlUrl, LedgerEntry
 from visited import VisitedSet
 
 Need = Literal["directory"]
@@ -70,8 +70,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 class Naming(Protocol):
     """New rules for the names of URLs. To apply them again changes nothing."""
 
-    def name_settled(self, canonical: str, /) -> str:
-        """The new canonical form of a settled URL. Only its old canonical form is known."""
+    def name_settled(self, entry: LedgerEntry, /) -> LedgerEntry:
+        """A settled URL with its new canonical form; the URL to fetch stays the same. Where the entry has none, only
+        the old canonical form is known."""
         ...
 
     def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:

@@ -151,7 +151,7 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     lost: int = 0
     """Admitted URLs that damage has destroyed without a trace."""
     generation: int = 0
-    """How often URLs were forgotten."""
+    """How often URLs were forgotten, or merged into others by new rules."""
     gaps: int = 0
     """How often links from another part were lost on their way."""
     pages: int = 0

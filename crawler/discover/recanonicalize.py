@@ -8,22 +8,25 @@ from crawler.discover.marks import after_redirect
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind
 from crawler.url.urls import UrlReader
-from frontier import CrawlUrl
+from frontier import CrawlUrl, LedgerEntry
 
 
 class Recanonicalizer:
     """Applies the rules of a `UrlReader`. `parallel` is that of `precedence.OrderedDiscovery`.
 
-    Of a settled URL, we know only the old canonical form. What the old rules removed from it stays removed.
+    Of a URL that an old version has settled, we may know only the old canonical form. What the old rules removed stays
+    removed.
     """
 
     def __init__(self, urls: UrlReader, *, parallel: Mapping[str, int]) -> None:
         self._urls = urls
         self._parallel = parallel
 
-    def name_settled(self, canonical: str, /) -> str:
-        url, mark, rest = canonical.partition("#")
-        return (self._urls.canonical_of(url) or url) + mark + rest
+    def name_settled(self, entry: LedgerEntry, /) -> LedgerEntry:
+        name, mark, rest = entry.canonical.partition("#")
+        url = entry.url or name
+        canonical = (self._urls.canonical_of(url) or name) + mark + rest
+        return msgspec.structs.replace(entry, canonical=canonical, url=None if url == canonical else url)
 
     def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
         try:

@@ -136,6 +136,7 @@ class Renaming:
         loser = rival if rival.progress < known.progress else known
         link_count += self._store.reads.link_count(canonical) + loser.link_count
         self._remove(loser)
+        self._counters.generation += 1  # no URL has the loser's number from now on
         self._move_link_count(old, canonical, link_count)
         if loser is known:
             self._deletes.add(ledger_key(old))
@@ -150,7 +151,7 @@ class Renaming:
         """The new canonical form; None if neither form nor queue changes."""
         old = known.entry.canonical
         if known.location is None:
-            new = self._naming.name_settled(old)
+            new = self._naming.name_settled(known.entry).canonical
             return None if new == old else new
         if known.pending is None:
             return None  # quarantined under its old name
@@ -181,8 +182,7 @@ class Renaming:
         self._deletes.add(ledger_key(known.entry.canonical))
         old = known.pending
         if old is None:
-            entry = msgspec.structs.replace(known.entry, canonical=canonical)
-            self._puts[ledger_key(canonical)] = encode_entry(entry)
+            self._puts[ledger_key(canonical)] = encode_entry(self._naming.name_settled(known.entry))
             return
         pending = msgspec.structs.replace(old, url=self._naming.name_pending(old.url))
         if isinstance(known.record, PostponedUrl):

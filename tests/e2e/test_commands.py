@@ -445,6 +445,20 @@ def test_changed_rules_in_the_middle_of_a_crawl_are_followed_where_a_rebuild_is_
     assert onceover("crawl", *options, *changed, cwd=tmp_path).code == COMPLETE
 
 
+def test_rules_that_are_taken_back_leave_each_page_as_it_was_fetched(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE
+    wide = setting("urls.rules=['session-ids', 'test/.+ => test/one']")
+    ended = onceover("crawl", *options, *wide, "--rebuild", cwd=tmp_path)
+    assert_told(ended, COMPLETE, "rebuilt by the new rules: ")
+    assert_sound(tmp_path / "crawl")
+    ended = onceover("crawl", *options, *setting("urls.rules="), "--rebuild", cwd=tmp_path)
+    assert_told(ended, COMPLETE, "rebuilt by the new rules: ")
+    assert "the frontier is older than the output" not in ended.err
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+    assert_sound(tmp_path / "crawl")
+
+
 def test_a_crawl_of_a_file_is_complete_the_second_time(tmp_path: Path, web: Web) -> None:
     (tmp_path / "seeds.txt").write_text("# to begin with\nhttp://h00000.sim.test/\nhttp://h00001.sim.test/ # two\n")
     (tmp_path / "mine.toml").write_text('[crawl]\nseed_files = ["seeds.txt"]\n')

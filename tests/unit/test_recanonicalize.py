@@ -5,7 +5,7 @@ import pytest
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.page import LinkKind
 from crawler.url.urls import QueueBy, UrlReader
-from frontier import CrawlUrl
+from frontier import CrawlUrl, LedgerEntry, UrlState
 
 
 def naming(*rules: str, queue_by: QueueBy = "host") -> Recanonicalizer:
@@ -16,16 +16,26 @@ def url(text: str, canonical: str | None = None, *, via: str | None = None, kind
     return CrawlUrl(url=text, canonical=canonical or text, queue_key="old", via=via, kind=kind, redirects=1)
 
 
+def settled(canonical: str, url: str | None) -> LedgerEntry:
+    return LedgerEntry(canonical=canonical, state=UrlState.DONE, number=1, found_at=0, url=url)
+
+
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "fetched", "after", "still_fetched"),
     [
-        ("http://a.test/?b=1&a=2", "http://a.test/?a=2&b=1"),
-        ("http://a.test/?b=1&a=2#redirect-1", "http://a.test/?a=2&b=1#redirect-1"),
-        ("http://a.test/", "http://a.test/"),
+        ("http://a.test/?b=1&a=2", None, "http://a.test/?a=2&b=1", "http://a.test/?b=1&a=2"),
+        ("http://a.test/?b=1&a=2#redirect-1", None, "http://a.test/?a=2&b=1#redirect-1", "http://a.test/?b=1&a=2"),
+        ("http://a.test/", None, "http://a.test/", None),
+        ("http://a.test/?x=1", "http://a.test/?x=1&sid=2", "http://a.test/?sid=2&x=1", "http://a.test/?x=1&sid=2"),
+        ("http://a.test/x", "http://a.test/X", "http://a.test/X", None),
     ],
+    ids=["canonical", "redirect", "same", "more", "back"],
 )
-def test_a_settled_url_is_named_by_the_form_it_had(before: str, after: str) -> None:
-    assert naming("sort-query").name_settled(before) == after
+def test_a_settled_url_is_named_by_what_was_fetched(
+    before: str, fetched: str | None, after: str, still_fetched: str | None
+) -> None:
+    found = naming("sort-query").name_settled(settled(before, fetched))
+    assert (found.canonical, found.url) == (after, still_fetched)
 
 
 def test_a_waiting_url_is_named_by_what_is_fetched_so_that_what_was_removed_comes_back() -> None:

@@ -34,12 +34,14 @@ NEW = {"canonicalization": "without what follows a question mark"}
 class Shorter:
     """Drops what follows a question mark; and lets hosts with the same letter stand in one queue."""
 
-    def name_settled(self, canonical: str, /) -> str:
-        return canonical.partition("?")[0]
+    def name_settled(self, entry: LedgerEntry, /) -> LedgerEntry:
+        url = entry.url or entry.canonical
+        canonical = url.partition("?")[0]
+        return msgspec.structs.replace(entry, canonical=canonical, url=None if url == canonical else url)
 
     def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
         key = url.queue_key.rstrip("0123456789")
-        return msgspec.structs.replace(url, canonical=self.name_settled(url.url), queue_key=key)
+        return msgspec.structs.replace(url, canonical=url.url.partition("?")[0], queue_key=key)
 
 
 def opened(directory: Path) -> LevelDBStore:
@@ -160,6 +162,29 @@ async def test_links_are_counted_under_the_new_names(tmp_path: Path) -> None:
     }
     store.close()
     assert counts == {"http://a1.test/x": 6, "http://b1.test/y": 4, "http://b1.test/x": 2}
+
+
+@in_virtual_time
+async def test_a_settled_url_is_fetched_again_as_it_was_fetched_and_not_by_its_new_name(tmp_path: Path) -> None:
+    await fill(tmp_path, {"a1/x?1": "done", "a1/y": "done"})
+    await rebuilt(tmp_path)
+    found = entries(tmp_path)
+    assert {name: entry.url for name, entry in found.items()} == {
+        "http://a1.test/x": "http://a1.test/x?1",
+        "http://a1.test/y": None,
+    }
+
+
+@pytest.mark.parametrize("is_merged", [True, False])
+@in_virtual_time
+async def test_the_number_of_a_url_that_was_merged_into_another_counts_as_forgotten(
+    tmp_path: Path, is_merged: bool
+) -> None:
+    await fill(tmp_path, {"a1/x": "done", "a1/x?1" if is_merged else "a1/y": "done"})
+    await rebuilt(tmp_path)
+    store = opened(tmp_path)
+    assert (store.counters.generation > 0) == is_merged
+    store.close()
 
 
 @in_virtual_time
