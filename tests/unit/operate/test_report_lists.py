@@ -629,6 +629,23 @@ def test_a_page_links_to_what_was_found_on_it_whatever_names_its_links_have(tmp_
     assert dead_links(directory) == [("/gone", None, 404, "/")]
 
 
+def test_a_page_is_named_by_its_url_and_not_by_its_canonical_form(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/Page", references=links("/gone", "/moved")),
+        record(2, "/Gone", status=404, via="http://a.test/Page", anchor="Gone"),
+        record(3, "/Moved", status=301, redirect="http://a.test/Page"),
+    )
+    found = make_lists([directory], ["dead-links", "redirects"], str.lower, None)
+    assert found.dead_links is not None
+    assert found.redirects is not None
+    page = "http://a.test/Page"
+    assert [(each.url, each.page, each.anchor) for each in found.dead_links.links] == [
+        ("http://a.test/Gone", page, "Gone")
+    ]
+    assert [(each.url, each.page) for each in found.redirects.links] == [("http://a.test/Moved", page)]
+
+
 def test_a_page_that_is_gone_by_now_or_redirects_is_not_named(tmp_path: Path) -> None:
     """Unless it fails, which may pass."""
     gone, failing = "http://a.test/was", "http://a.test/busy"

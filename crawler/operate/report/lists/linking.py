@@ -15,7 +15,7 @@ from crawler.page import LinkKind
 _TABLES: Final = """
     CREATE TABLE wanted (name TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE links (
-        name TEXT, page TEXT, text TEXT, how TEXT, PRIMARY KEY (name, page, text, how)
+        name TEXT, page TEXT, url TEXT, text TEXT, how TEXT, PRIMARY KEY (name, page, text, how)
     ) WITHOUT ROWID;
     CREATE TABLE revisited (page TEXT PRIMARY KEY, redirect TEXT) WITHOUT ROWID;
 """
@@ -74,8 +74,8 @@ class Linking:
         if links:
             page = self._canonical(listed.url)
             self._database.executemany(
-                "INSERT OR IGNORE INTO links SELECT name, ?, ?, ? FROM wanted WHERE name = ?",
-                [(page, text, kind, name) for name, text, kind in links],
+                "INSERT OR IGNORE INTO links SELECT name, ?, ?, ?, ? FROM wanted WHERE name = ?",
+                [(page, listed.url, text, kind, name) for name, text, kind in links],
             )
 
     def _may_be_known(self, name: str) -> bool:
@@ -87,12 +87,12 @@ class Linking:
         first page no longer links to it, if others may. What the crawl has guessed has none then."""
         first_kind = None if lead.kind == LinkKind.EXTERNAL else lead.kind
         has_any = False
-        for page, text, kind in self._database.execute(
-            "SELECT page, text, how FROM links WHERE name = ? ORDER BY page, text, how", (lead.name,)
+        for page, url, text, kind in self._database.execute(
+            "SELECT page, url, text, how FROM links WHERE name = ? ORDER BY page, text, how", (lead.name,)
         ):
             has_any = True
             is_first = not kind and lead.via is not None and page == self._canonical(lead.via)
-            yield Link(page, lead.anchor, first_kind) if is_first else Link(page, text or None, kind or None)
+            yield Link(url, lead.anchor, first_kind) if is_first else Link(url, text or None, kind or None)
         if has_any or _may_be_guessed(lead):
             return
         if lead.via is not None and self._may_link(lead.via, lead.name):
