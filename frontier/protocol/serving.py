@@ -208,7 +208,8 @@ class Recovering(Protocol):
 
     async def record(self, entries: Iterable[LedgerEntry], /) -> int:
         """Enter URLs into the ledger that were settled elsewhere, so that they are not fetched here. Returns how many
-        were new. Entries without a number get one. Raises `ValueError` for an entry that is not settled."""
+        were new. Of several entries of one URL, the first counts. Entries without a number get one. Raises `ValueError`
+        for an entry that is not settled."""
         ...
 
     async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:

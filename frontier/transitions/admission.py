@@ -115,9 +115,9 @@ class Admission:
 
     async def record(self, entries: Iterable[LedgerEntry], /) -> int:
         """See `Recovering.record`."""
-        batch = {entry.canonical: entry for entry in entries}
-        for entry in batch.values():
-            if entry.state is UrlState.PENDING:
+        batch: dict[str, LedgerEntry] = {}
+        for entry in entries:
+            if batch.setdefault(entry.canonical, entry).state is UrlState.PENDING:
                 raise ValueError(f"{entry.canonical} waits; `add` it")
         return await self._finish(self._record(batch))
 

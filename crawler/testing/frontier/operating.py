@@ -164,7 +164,7 @@ class OperatingTests(FrontierSuite):
             await frontier.add([page("a", "0")])
             with pytest.raises(ValueError, match=r"http://a\.test/1"):
                 await frontier.record([msgspec.structs.replace(entries[1], state=UrlState.PENDING)])
-            assert await frontier.record([*entries, entries[1]]) == 2
+            assert await frontier.record([*entries, msgspec.structs.replace(entries[1], status=404)]) == 2
             assert await frontier.record(entries) == 0
             assert await frontier.add([page("a", f"{number}") for number in range(4)]) == 1
             assert await drain(frontier) == ["http://a.test/0", "http://a.test/3"]

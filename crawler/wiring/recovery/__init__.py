@@ -10,6 +10,7 @@
     bodies           what revisit records refer to
     machines         what other machines have, so that nobody calls it missing
     sources          where `recover` reads
+    settled          which settled URLs it finds there
 
 They share `entries`: URLs, as the frontier names them, and ledger entries from records and archived pages.
 

@@ -121,13 +121,13 @@ class Facts:
             (source, _signed(number), _storable(url), *others)
             for number, url, *others in map(msgspec.structs.astuple, facts)
         )
-        with _room():
+        with room():
             self._database.executemany(_ADD, rows)
 
     def add_unreadable(self, path: Path, offset: int, why: str) -> None:
         """A line that can't be decoded. There may be as many as there are pages. May be called while facts are
         added."""
-        with _room():
+        with room():
             self._database.execute("INSERT INTO unreadable VALUES (?, ?, ?)", (str(path), offset, why[:_LONGEST_WHY]))
 
     def unreadable(self) -> Iterator[tuple[str, int, str]]:
@@ -265,7 +265,8 @@ class Facts:
 
 
 @contextmanager
-def _room() -> Iterator[None]:
+def room() -> Iterator[None]:
+    """Translates the error of a temporary file that does not fit. Raises `NoRoom`."""
     try:
         yield
     except sqlite3.OperationalError as error:

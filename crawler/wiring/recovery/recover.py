@@ -5,8 +5,7 @@ read again from the archive. If it is not there either, only the settled URLs ar
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -26,17 +25,15 @@ from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.bodies import Bodies
-from crawler.wiring.recovery.entries import RecordUrls, batches, entry_of_capture, entry_of_record
+from crawler.wiring.recovery.entries import RecordUrls, batches
+from crawler.wiring.recovery.settled import Progress, SettledUrls, facts_of, read_captures
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_facts import FAILURE
-from crawler.write.warc_reader import Capture, captures, whole_number
-from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
+from crawler.write.warc_reader import Capture, whole_number
+from frontier import CrawlUrl, Damaged, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
-
-Progress = Callable[[int], None]
-"""Called with the number of records, or of captures, read so far."""
 
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +71,7 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
             settled, found, lost_before = 0, 0, frontier.describe().lost
             # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
             await frontier.set_lost(max(lost_before, 1))
-            for entries in batches(output.entries()):
+            for entries in batches(output.settled.entries()):
                 settled += await frontier.record(entries)
             for links in batches(output.links()):
                 found += await frontier.add(links)
@@ -85,8 +82,10 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
             lost = 0
             if unread:
                 stats = frontier.describe()
-                # At least the URLs are lost whose numbers no known URL has.
-                lost = max(lost_before - settled - found, state.numbers_given - stats.admitted, 1)
+                # At least the URLs are lost whose numbers no known URL has, at any of its visits.
+                waiting = stats.admitted - stats.done - stats.failed - stats.excluded
+                named = max(stats.admitted, output.settled.visits + waiting)
+                lost = max(lost_before - settled - found, state.numbers_given - named, 1)
             await frontier.set_lost(lost)
         finally:
             await frontier.aclose()
@@ -94,7 +93,7 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
         output.close()
         await visited.aclose()
     return Recovered(
-        records=output.records,
+        records=output.settled.records,
         settled=settled,
         found=found,
         unread=unread,
@@ -104,7 +103,7 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
 
 
 class _Output:
-    """What the output of a crawl tells. Entries are read before links."""
+    """What the output of a crawl tells. Settled URLs are read before links."""
 
     def __init__(self, loaded: Loaded, sources: Sources, *, progress: Progress) -> None:
         sites = Sites(loaded)
@@ -116,20 +115,19 @@ class _Output:
         self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
         self._extractor: LinkExtractor = processing.extractor(loaded)
         self._bodies = Bodies(loaded, sources.newest_first[::-1])
-        self._recorded = NumberSet()
+        self.settled = SettledUrls(sources, self._urls, progress=progress)
         self._read = NumberSet()
         """Pages whose links are known."""
         self.owed = NumberSet()
         """Pages of other parts whose links are not known yet."""
-        self.records = 0
-        """Records read so far, and pages of the archive without a record."""
 
     def close(self) -> None:
         self._bodies.close()
+        self.settled.close()
 
     def count_unknown(self, pruned: NumberSet) -> int:
         """Of numbers whose records were deleted, those that have no other record."""
-        return pruned.count_without(self._recorded)
+        return pruned.count_without(self.settled.recorded)
 
     def unread(self, ledger: LedgerReads) -> int:
         """How many fetched pages of the ledger have unknown links."""
@@ -141,8 +139,12 @@ class _Output:
             and not known.entry.elsewhere
             and (known.entry.status or 0) < 400
             and known.entry.kind != LinkKind.EXTERNAL
-            and known.entry.number not in self._read
+            and not self._is_read(known.entry.number)
         )
+
+    def _is_read(self, number: int) -> bool:
+        """Whether the links of a page are known, also if this visit only says that it has not changed."""
+        return number in self._read or ((copy := self.settled.copy_of(number)) is not None and copy in self._read)
 
     def _records(self, directory: CrawlDirectory) -> Iterator[PageRecord]:
         if not directory.records.is_dir():
@@ -159,46 +161,6 @@ class _Output:
         """Of links that were found in this output, those that the state may lack: of its own output all, because links
         that were on their way to other parts are lost with it."""
         return links if directory is self._sources.own else (url for url in links if self._own(url))
-
-    def entries(self) -> Iterator[LedgerEntry]:
-        """First those of records, then those of pages in the archive that have no record."""
-        for read in (self._entries_of_records, self._entries_of_captures):
-            for directory in self._sources.newest_first:
-                lineage = self._sources.lineages.get(directory.original)
-                for entry in read(directory):
-                    yield msgspec.structs.replace(entry, settled_in=lineage)
-
-    def _entries_of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
-        for record in self._records(directory):
-            self.records += 1
-            self._recorded.add(record.number)
-            url = self._own(self._urls.of_record(record))
-            if url is not None and (entry := entry_of_record(record, url)) is not None:
-                yield entry
-
-    def _entries_of_captures(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
-        for number, group in groupby(self._captures(directory, whole=False), key=attrgetter("number")):
-            found = {capture.kind: capture for capture in group}
-            facts = _facts(found)
-            main = found.get("metadata" if FAILURE in facts else "response")
-            if number in self._recorded or main is None:
-                continue
-            self.records += 1
-            url = self._own(self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via")))
-            if url is not None and FAILURE in facts:
-                yield entry_of_capture(url, number, failure=facts[FAILURE])
-            elif url is not None:
-                with suppress(ValueError):
-                    yield entry_of_capture(url, number, status=main.http()[0])
-
-    def _captures(self, directory: CrawlDirectory, *, whole: bool) -> Iterator[Capture]:
-        if not directory.warc.is_dir():
-            return
-        for count, capture in enumerate(captures(directory.warc, full_blocks=whole), 1):
-            if count % 10_000 == 0:
-                self._progress(count)
-            if isinstance(capture, Capture):
-                yield capture
 
     def links(self) -> Iterator[CrawlUrl]:
         """First those of records, then those of pages in the archive whose records have none."""
@@ -249,13 +211,13 @@ class _Output:
             yield target
 
     def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl]:
-        for number, group in groupby(self._captures(directory, whole=True), key=attrgetter("number")):
+        for number, group in groupby(read_captures(directory, self._progress, whole=True), key=attrgetter("number")):
             if number not in self._read:
                 found = {capture.kind: capture for capture in group}
                 if "revisit" in found and (page := self._bodies.with_payload(found["revisit"])) is not None:
                     found["response"] = page
                 documents = [found[kind] for kind in ("response", "conversion") if kind in found]
-                facts = _facts(found)
+                facts = facts_of(found)
                 if documents and FAILURE not in facts:
                     self._note_read(number)
                     outlinks = found["metadata"].outlinks() if "metadata" in found else ()
@@ -291,8 +253,3 @@ class _Output:
     def _judged(self, base_url: str, links: Sequence[Link], parent: CrawlUrl) -> Sequence[CrawlUrl]:
         found = run_all(self._discovery.links(base_url, links, parent=parent))
         return found.to_add
-
-
-def _facts(found: dict[str, Capture]) -> dict[str, str]:
-    """What the archive says of a page, given its records by kind."""
-    return found["metadata"].metadata_fields() if "metadata" in found else {}

@@ -1,0 +1,151 @@
+"""The settled URLs of which the output of a crawl tells: of several visits the last one.
+
+Records are read from the end, so a URL that was visited once takes no room. A visit at which the server said that the
+page has not changed waits in a temporary file for the one before, which says what the page holds.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.page import LinkKind
+from crawler.page.number_set import NumberSet
+from crawler.record.changes import Change
+from crawler.wiring.recovery.entries import RecordUrls, entry_of_capture, entry_of_record
+from crawler.wiring.recovery.facts import room
+from crawler.wiring.recovery.sources import Sources
+from crawler.write.records import newest_records
+from crawler.write.warc_facts import FAILURE
+from crawler.write.warc_reader import Capture, captures
+from frontier import CrawlUrl, LedgerEntry
+
+Progress = Callable[[int], None]
+"""Called with the number of records, or of captures, read so far."""
+
+_TABLES = """
+    CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, entry BLOB) WITHOUT ROWID;
+    CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, entry BLOB) WITHOUT ROWID;
+    CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
+"""
+_NUMBERS_TOLD = 10_000
+
+
+class SettledUrls:
+    """Reads them once."""
+
+    def __init__(self, sources: Sources, urls: RecordUrls, *, progress: Progress) -> None:
+        self._sources = sources
+        self._urls = urls
+        self._progress = progress
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
+        self._waiting = 0
+        self.recorded = NumberSet()
+        self.records = 0
+        """Records read so far, and pages of the archive without a record."""
+        self.visits = 0
+        """Of these, the ones of URLs that belong to the state."""
+
+    def close(self) -> None:
+        self._database.close()
+
+    def copy_of(self, number: int) -> int | None:
+        """The number of the visit that says what a page holds which has not changed since."""
+        query = "SELECT copy FROM copies WHERE number = ?"
+        found = self._database.execute(query, (str(number),)).fetchone()
+        return None if found is None else int(found[0])
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """First those of records, then those of pages in the archive that have no record. Of several entries of one
+        URL, the first counts."""
+        for directory in self._sources.newest_first:
+            yield from self._of_records(directory)
+        yield from self._stored("unchanged")  # the visits before are lost
+        for directory in self._sources.newest_first:
+            self._store_captures(directory)
+            yield from self._stored("unrecorded")
+
+    def _of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
+        lineage = self._sources.lineages.get(directory.original)
+        for record in newest_records(directory.records):
+            if not self.recorded.add(record.number):
+                continue  # an earlier copy of the same record
+            self.records += 1
+            if self.records % _NUMBERS_TOLD == 0:
+                self._progress(self.records)
+            url = self._own(self._urls.of_record(record))
+            entry = None if url is None else entry_of_record(record, url)
+            if entry is None:
+                continue
+            self.visits += 1
+            entry = msgspec.structs.replace(entry, settled_in=lineage)
+            if record.change == Change.NOT_MODIFIED:
+                self._store("INSERT OR IGNORE", "unchanged", entry)
+                self._waiting += 1
+            else:
+                yield self._with_later(entry) if self._waiting else entry
+
+    def _with_later(self, entry: LedgerEntry) -> LedgerEntry:
+        """The entry of the last visit at which the page had not changed since this one, if there is any."""
+        query = "DELETE FROM unchanged WHERE canonical = ? RETURNING entry"
+        found = self._database.execute(query, (entry.canonical,)).fetchone()
+        if found is None:
+            return entry
+        later = msgspec.msgpack.decode(found[0], type=LedgerEntry)
+        with room():
+            self._database.execute("INSERT INTO copies VALUES (?, ?)", (str(later.number), str(entry.number)))
+        return msgspec.structs.replace(later, digest=entry.digest, etag=later.etag or entry.etag)
+
+    def _store_captures(self, directory: CrawlDirectory) -> None:
+        lineage = self._sources.lineages.get(directory.original)
+        for number, group in groupby(read_captures(directory, self._progress, whole=False), key=attrgetter("number")):
+            found = {capture.kind: capture for capture in group}
+            facts = facts_of(found)
+            main = found.get("metadata" if FAILURE in facts else "response")
+            if number in self.recorded or main is None:
+                continue
+            self.records += 1
+            url = self._own(self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via")))
+            if url is None:
+                continue
+            self.visits += 1
+            with suppress(ValueError):
+                failure = facts.get(FAILURE)
+                status = main.http()[0] if failure is None else None
+                entry = entry_of_capture(url, number, status=status, failure=failure)
+                self._store("INSERT OR REPLACE", "unrecorded", msgspec.structs.replace(entry, settled_in=lineage))
+
+    def _store(self, how: str, table: str, entry: LedgerEntry) -> None:
+        with room():
+            self._database.execute(
+                f"{how} INTO {table} VALUES (?, ?)",  # ours
+                (entry.canonical, msgspec.msgpack.encode(entry)),
+            )
+
+    def _stored(self, table: str) -> Iterator[LedgerEntry]:
+        for (entry,) in self._database.execute(f"SELECT entry FROM {table}"):  # noqa: S608 - ours
+            yield msgspec.msgpack.decode(entry, type=LedgerEntry)
+        self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
+
+    def _own(self, url: CrawlUrl | None) -> CrawlUrl | None:
+        return url if url is not None and self._sources.owns(url.queue_key) else None
+
+
+def read_captures(directory: CrawlDirectory, progress: Progress, *, whole: bool) -> Iterator[Capture]:
+    if not directory.warc.is_dir():
+        return
+    for count, capture in enumerate(captures(directory.warc, full_blocks=whole), 1):
+        if count % _NUMBERS_TOLD == 0:
+            progress(count)
+        if isinstance(capture, Capture):
+            yield capture
+
+
+def facts_of(found: dict[str, Capture]) -> dict[str, str]:
+    """What the archive says of a page, given its records by kind."""
+    return found["metadata"].metadata_fields() if "metadata" in found else {}

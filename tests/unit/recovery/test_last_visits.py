@@ -1,0 +1,105 @@
+"""A frontier that was lost gets back what the last visits have found, not what the first ones have."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
+from tests.e2e.operating import command_here
+from tests.e2e.test_text import crawled
+
+HTML = b"Content-Type: text/html"
+LINKS = b"<a href=/same>1</a><a href=/changing>2</a><a href=/going>3</a><a href=/breaking>4</a>"
+
+
+def answer(seen: Seen, visit: int) -> Script:
+    if seen.target == "/going" and visit > 1:
+        return [page(b"", HTML, status=b"404 Not Found")]
+    if seen.target == "/breaking" and visit > 1:
+        return [page(b"", HTML, status=b"500 Oh")]
+    tag = f'"{visit if seen.target == "/changing" else 0}"'
+    headers = HTML, b"ETag: " + tag.encode()
+    if seen.header("If-None-Match") == tag:
+        return [page(b"", *headers, status=b"304 Not Modified")]
+    return [page(LINKS if seen.target == "/" else seen.target.encode() + tag.encode(), *headers)]
+
+
+async def visit_once(crawl: Path, settings: Mapping[str, object], visit: int) -> None:
+    async with raw_server(lambda seen: answer(seen, visit)) as server:
+        await crawled(server, crawl, {"frontier.max_attempts": 1, **settings})
+
+
+def crawled_anew(crawl: Path, settings: Mapping[str, object], *, visits: int) -> None:
+    for visit in range(1, visits + 1):
+        asyncio.run(visit_once(crawl, settings, visit))
+        if visit < visits:
+            assert command_here("recrawl", str(crawl)).code == 0
+
+
+def ledger(crawl: Path) -> dict[str, tuple[object, ...]]:
+    lines = command_here("frontier", "export", str(crawl)).out.splitlines()
+    told = ("state", "status", "digest", "etag")
+    return {each["url"][13:]: tuple(map(each.get, told)) for each in map(json.loads, lines)}
+
+
+def rebuilt(crawl: Path) -> tuple[int, str]:
+    shutil.rmtree(crawl / "frontier")
+    ended = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    return ended.code, ended.out
+
+
+@pytest.fixture(params=[1, 1000], autouse=True)
+def _together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Visits of one URL are entered into the ledger apart, as those of a large crawl, or together."""
+    monkeypatch.setattr("crawler.wiring.recovery.entries.BATCH_SIZE", request.param)
+
+
+@pytest.mark.parametrize("settings", [{}, {"output.links": True, "output.warc": False}], ids=["archive", "links"])
+def test_what_the_last_visits_have_found_is_recovered(tmp_path: Path, settings: dict[str, object]) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, settings, visits=3)
+    before = ledger(crawl)
+    assert {path: found[:2] for path, found in before.items()} == {
+        "/": ("done", 304),
+        "/same": ("done", 304),
+        "/changing": ("done", 200),
+        "/going": ("done", 404),
+        "/breaking": ("failed", 500),
+    }
+    assert rebuilt(crawl) == (0, "5 URLs, 0 pending\n")
+    assert ledger(crawl) == before
+    for check in ("fsck", "verify"):
+        ended = command_here("inspect", str(crawl), check)
+        assert ended.code == 0, ended
+
+
+def test_a_page_whose_first_record_is_lost_is_known_by_its_last_one(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, {}, visits=1)
+    for file in (crawl / "records").iterdir():
+        file.unlink()
+    assert command_here("inspect", str(crawl), "fsck", "--refetch").code == 0
+    asyncio.run(visit_once(crawl, {}, 1))
+    assert rebuilt(crawl) == (0, "5 URLs, 0 pending\n")
+    ended = command_here("inspect", str(crawl), "fsck")
+    assert ended.code == 0, ended
+
+
+def test_an_archive_alone_tells_what_the_last_visits_have_found(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, {"output.records": False}, visits=2)
+    assert rebuilt(crawl) == (0, "5 URLs, 0 pending\n")
+    statuses = {path: status for path, (_, status, *_) in ledger(crawl).items()}
+    assert (statuses["/going"], statuses["/same"]) == (404, 200)
+
+
+def test_visits_of_known_pages_are_no_lost_urls(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, {"output.warc": False}, visits=3)
+    assert rebuilt(crawl) == (1, "5 URLs, 0 pending\n")
+    ended = command_here("inspect", str(crawl), "fsck")
+    assert "missing: 1: this many admitted URLs" in ended.out, ended
