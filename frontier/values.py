@@ -117,7 +117,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     depth: int | None = None
     """None if the store does not know it."""
     visits: int = 1
-    """How often it was fetched or given up."""
+    """How often it was fetched, given up or excluded."""
     history: History = ()
     interval_s: int | None = None
     """How long after the last visit the next one was planned; None if none was."""

@@ -20,7 +20,7 @@ class UrlVisits(msgspec.Struct, frozen=True, kw_only=True):
     """The visits to a URL."""
 
     count: int = 0
-    """How often it was fetched or given up."""
+    """How often it was fetched, given up or excluded."""
     last: list[VisitForm] = []
     """The last visits, the newest first; none before the second one."""
     changes_every_s: int | None = None

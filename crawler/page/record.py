@@ -78,7 +78,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     not_archived: str | None = None
     """Why it is not in the archive: as above, or `unwanted-type` or `too-large` by the filters of the archive."""
     visit: _Count = 1
-    """How often it has been fetched or given up, this time included."""
+    """How often it has been fetched, given up or excluded, this time included."""
     change: str | None = None
     """What has become of it since the last visit; see `Change`."""
     last_modified: str | None = None
