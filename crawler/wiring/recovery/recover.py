@@ -19,6 +19,7 @@ from crawler.export.archived_pages import page_of_capture
 from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
 from crawler.page.number_set import NumberSet
 from crawler.protocols import Discovery
+from crawler.record.changes import Change
 from crawler.seams import LinkExtractor
 from crawler.steps import run_all
 from crawler.wiring import seeding, storage
@@ -173,7 +174,9 @@ class _Output:
             parent = self._urls.of_record(record)
             if parent is None or record.state != "done":
                 continue
-            if directory is not self._sources.own and (record.status or 0) < 400:
+            # Of a page that has not changed, the copy is owed.
+            has_links = record.change != Change.NOT_MODIFIED or record.number in self.settled.copyless
+            if directory is not self._sources.own and (record.status or 0) < 400 and has_links:
                 self.owed.add(record.number)
             if record.redirect is not None:
                 self._note_read(record.number)

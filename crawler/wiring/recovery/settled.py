@@ -22,14 +22,14 @@ from crawler.wiring.recovery.sources import Sources
 from crawler.write.records import newest_records
 from crawler.write.warc_facts import FAILURE
 from crawler.write.warc_reader import Capture, captures
-from frontier import CrawlUrl, LedgerEntry
+from frontier import LedgerEntry
 
 Progress = Callable[[int], None]
 """Called with the number of records, or of captures, read so far."""
 
 _TABLES = """
-    CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, entry BLOB) WITHOUT ROWID;
-    CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, entry BLOB) WITHOUT ROWID;
+    CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, entry BLOB, is_own INTEGER) WITHOUT ROWID;
+    CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
 """
 _NUMBERS_TOLD = 10_000
@@ -46,6 +46,9 @@ class SettledUrls:
         self._database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
         self._waiting = 0
         self.recorded = NumberSet()
+        self.copyless = NumberSet()
+        """Last visits at which pages had not changed, and no record before says what they hold. Known after `entries`,
+        and those of other parts, too."""
         self.records = 0
         """Records read so far, and pages of the archive without a record."""
         self.visits = 0
@@ -55,7 +58,7 @@ class SettledUrls:
         self._database.close()
 
     def copy_of(self, number: int) -> int | None:
-        """The number of the visit that says what a page holds which has not changed since."""
+        """The number of the visit that says what a page holds which had not changed at its last one."""
         query = "SELECT copy FROM copies WHERE number = ?"
         found = self._database.execute(query, (str(number),)).fetchone()
         return None if found is None else int(found[0])
@@ -65,7 +68,9 @@ class SettledUrls:
         URL, the first counts."""
         for directory in self._sources.newest_first:
             yield from self._of_records(directory)
-        yield from self._stored("unchanged")  # the visits before are lost
+        for (entry,) in self._database.execute("SELECT entry FROM unchanged"):
+            self.copyless.add(_decoded(entry).number)
+        yield from self._stored("unchanged")
         for directory in self._sources.newest_first:
             self._store_captures(directory)
             yield from self._stored("unrecorded")
@@ -78,17 +83,20 @@ class SettledUrls:
             self.records += 1
             if self.records % _NUMBERS_TOLD == 0:
                 self._progress(self.records)
-            url = self._own(self._urls.of_record(record))
+            url = self._urls.of_record(record)
             entry = None if url is None else entry_of_record(record, url)
-            if entry is None:
+            if url is None or entry is None:
                 continue
-            self.visits += 1
+            is_own = self._sources.owns(url.queue_key)
+            self.visits += is_own
             entry = msgspec.structs.replace(entry, settled_in=lineage)
             if record.change == Change.NOT_MODIFIED:
-                self._store("INSERT OR IGNORE", "unchanged", entry)
+                self._store("INSERT OR IGNORE", "unchanged", entry, is_own=is_own)
                 self._waiting += 1
             else:
-                yield self._with_later(entry) if self._waiting else entry
+                entry = self._with_later(entry) if self._waiting else entry
+                if is_own:
+                    yield entry
 
     def _with_later(self, entry: LedgerEntry) -> LedgerEntry:
         """The entry of the last visit at which the page had not changed since this one, if there is any."""
@@ -96,7 +104,7 @@ class SettledUrls:
         found = self._database.execute(query, (entry.canonical,)).fetchone()
         if found is None:
             return entry
-        later = msgspec.msgpack.decode(found[0], type=LedgerEntry)
+        later = _decoded(found[0])
         with room():
             self._database.execute("INSERT INTO copies VALUES (?, ?)", (str(later.number), str(entry.number)))
         return msgspec.structs.replace(later, digest=entry.digest, etag=later.etag or entry.etag)
@@ -110,30 +118,32 @@ class SettledUrls:
             if number in self.recorded or main is None:
                 continue
             self.records += 1
-            url = self._own(self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via")))
-            if url is None:
+            url = self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via"))
+            if url is None or not self._sources.owns(url.queue_key):
                 continue
             self.visits += 1
             with suppress(ValueError):
                 failure = facts.get(FAILURE)
                 status = main.http()[0] if failure is None else None
                 entry = entry_of_capture(url, number, status=status, failure=failure)
-                self._store("INSERT OR REPLACE", "unrecorded", msgspec.structs.replace(entry, settled_in=lineage))
+                entry = msgspec.structs.replace(entry, settled_in=lineage)
+                self._store("INSERT OR REPLACE", "unrecorded", entry, is_own=True)
 
-    def _store(self, how: str, table: str, entry: LedgerEntry) -> None:
+    def _store(self, how: str, table: str, entry: LedgerEntry, *, is_own: bool) -> None:
         with room():
             self._database.execute(
-                f"{how} INTO {table} VALUES (?, ?)",  # ours
-                (entry.canonical, msgspec.msgpack.encode(entry)),
+                f"{how} INTO {table} VALUES (?, ?, ?)",  # ours
+                (entry.canonical, msgspec.msgpack.encode(entry), is_own),
             )
 
     def _stored(self, table: str) -> Iterator[LedgerEntry]:
-        for (entry,) in self._database.execute(f"SELECT entry FROM {table}"):  # noqa: S608 - ours
-            yield msgspec.msgpack.decode(entry, type=LedgerEntry)
+        for (entry,) in self._database.execute(f"SELECT entry FROM {table} WHERE is_own"):  # noqa: S608 - ours
+            yield _decoded(entry)
         self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
 
-    def _own(self, url: CrawlUrl | None) -> CrawlUrl | None:
-        return url if url is not None and self._sources.owns(url.queue_key) else None
+
+def _decoded(entry: bytes) -> LedgerEntry:
+    return msgspec.msgpack.decode(entry, type=LedgerEntry)
 
 
 def read_captures(directory: CrawlDirectory, progress: Progress, *, whole: bool) -> Iterator[Capture]:

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.opening import stored_configuration
 from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
+from crawler.wiring.recovery.recover import recover
+from crawler.wiring.recovery.sources import Sources
+from crawler.wiring.storage import open_state
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
 
@@ -87,6 +92,23 @@ def test_a_page_whose_first_record_is_lost_is_known_by_its_last_one(tmp_path: Pa
     assert rebuilt(crawl) == (0, "5 URLs, 0 pending\n")
     ended = command_here("inspect", str(crawl), "fsck")
     assert ended.code == 0, ended
+
+
+@pytest.mark.parametrize("visits", [1, 3])
+def test_links_of_pages_that_have_not_changed_in_another_part_are_known(tmp_path: Path, visits: int) -> None:
+    other = CrawlDirectory(tmp_path / "other")
+    crawled_anew(other.path, {}, visits=visits)
+    loaded, own = stored_configuration(other.path), CrawlDirectory(tmp_path / "own")
+    own.path.mkdir()
+    sources = Sources(own=own, others=[other], owns=lambda _: False)
+    state = open_state(loaded.config, own, may_begin=True)
+    found = asyncio.run(recover(loaded, sources, state, progress=lambda _: None))
+    assert (found.settled, found.unread, found.unread_elsewhere) == (0, 0, 0)
+    for file in other.warc.iterdir():
+        file.unlink()
+    state = open_state(loaded.config, own, may_begin=True)
+    found = asyncio.run(recover(loaded, sources, state, progress=lambda _: None))
+    assert found.unread_elsewhere >= 5
 
 
 def test_an_archive_alone_tells_what_the_last_visits_have_found(tmp_path: Path) -> None:
