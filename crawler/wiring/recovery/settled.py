@@ -44,6 +44,7 @@ class SettledUrls:
         self._progress = progress
         self._database = sqlite3.connect("", isolation_level=None)
         self._database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
+        self._database.execute("BEGIN")
         self._waiting = 0
         self.recorded = NumberSet()
         self.copyless = NumberSet()
@@ -100,11 +101,12 @@ class SettledUrls:
 
     def _with_later(self, entry: LedgerEntry) -> LedgerEntry:
         """The entry of the last visit at which the page had not changed since this one, if there is any."""
-        query = "DELETE FROM unchanged WHERE canonical = ? RETURNING entry"
-        found = self._database.execute(query, (entry.canonical,)).fetchone()
+        where = (entry.canonical,)
+        found = self._database.execute("SELECT entry FROM unchanged WHERE canonical = ?", where).fetchone()
         if found is None:
             return entry
         later = _decoded(found[0])
+        self._database.execute("DELETE FROM unchanged WHERE canonical = ?", where)
         with room():
             self._database.execute("INSERT INTO copies VALUES (?, ?)", (str(later.number), str(entry.number)))
         return msgspec.structs.replace(later, digest=entry.digest, etag=later.etag or entry.etag)
