@@ -66,6 +66,7 @@ from visited.shared import (
     Sharer,
     Unanswered,
     Unreachable,
+    Unwritable,
 )
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "Unavailable",
     "Unreachable",
     "Unsaved",
+    "Unwritable",
     "VisitedSet",
     "VisitedStats",
     "WrongValue",

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from visited.protocol import LocalSet
+from visited.protocol import LocalSet, Unavailable
 
 
 class Unreachable(Exception):
@@ -16,6 +16,11 @@ class Unreachable(Exception):
 class Incomplete(Unreachable):
     """The server has lost URLs, and another crawl that shares the set has not added its own again yet. The message says
     which one, and what to do if it never will."""
+
+
+class Unwritable(Unavailable):
+    """The server takes no writes when it is asked for the first time. That may pass: one that was used before may be
+    waited for."""
 
 
 class Unanswered(Exception):

@@ -13,10 +13,10 @@ from redis.asyncio import RedisCluster
 from redis.asyncio.connection import Connection
 from redis.exceptions import NoScriptError, RedisClusterException, ResponseError
 
-from crawler.redis.checks import ServerGone, ServerRefused, checked
+from crawler.redis.checks import ServerGone, ServerRefused, ServerUnwritable, checked
 from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
 from crawler.redis.server import Server
-from visited import Unanswered, Unavailable, Unreachable
+from visited import Unanswered, Unavailable, Unreachable, Unwritable
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +87,9 @@ class RedisChannel:
         except ServerGone as error:
             await self._disconnect()
             raise Unreachable(str(error)) from error
+        except ServerUnwritable as error:
+            await self._disconnect()
+            raise Unwritable(str(error)) from error
         except (ServerRefused, ValueError, Unavailable) as error:
             await self._disconnect()
             raise Unavailable(str(error)) from error

@@ -43,6 +43,10 @@ class ServerGone(ServerRefused):
     """The server does not answer. It may be started later."""
 
 
+class ServerUnwritable(ServerRefused):
+    """The server takes no writes now, because its memory is full or it can't save its data. That may pass."""
+
+
 def permissions(prefix: str) -> str:
     """The command that gives a user of the server all that a crawl with this prefix needs there."""
     return (
@@ -65,6 +69,8 @@ async def checked(server: Server, *, prefix: str, also_full: bool = False) -> As
                 for place, found in (await _information(client, server)).items():
                     if not also_full and (message := complaint(found, place)) is not None:
                         raise ServerRefused(message)
+                    if not also_full and (message := lack_of_memory(found, place)) is not None:
+                        raise ServerUnwritable(message)
                 if not also_full:
                     await _probe(client, server, prefix)
         except NoPermissionError as error:
@@ -144,6 +150,11 @@ def complaint(found: Mapping[str, Any], place: str) -> str | None:
             f"Redis at {place} deletes what it holds when its memory is full ({policy}); put "
             "`maxmemory-policy noeviction` into its configuration"
         )
+    return None
+
+
+def lack_of_memory(found: Mapping[str, Any], place: str) -> str | None:
+    """What has to be changed at a server whose memory is full, or nearly; None if it has room."""
     limit, used = int(found.get("maxmemory", 0)), int(found.get("used_memory", 0))
     if limit and limit - used < HEADROOM_BYTES:
         return (
@@ -163,7 +174,7 @@ async def _probe(client: Client, server: Server, prefix: str) -> None:
         if NOT_PERMITTED in str(error):
             raise NoPermissionError(str(error)) from error
         if "MISCONF" in str(error):
-            raise ServerRefused(
+            raise ServerUnwritable(
                 f"Redis at {server} refuses writes, because it can't save its data; look into its log, or put "
                 '`save ""` into its configuration: links need no saved data'
             ) from error

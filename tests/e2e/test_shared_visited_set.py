@@ -66,13 +66,35 @@ def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_a_set_of_its_own(
     with (tmp_path / "stderr").open("wb") as err:
         waiting = subprocess.Popen([ONCEOVER, "crawl", *options], cwd=tmp_path, env=environment(), stderr=err)
     try:
-        wait_until(lambda: "it waits until it answers" in (tmp_path / "stderr").read_text())
+        wait_until(lambda: "it waits for the server" in (tmp_path / "stderr").read_text())
         server.start("--appendonly", "yes")
         assert waiting.wait(TIMEOUT_S) == COMPLETE
     finally:
         waiting.kill()
         waiting.wait()
     assert "Resuming: " in (tmp_path / "stderr").read_text()
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+    assert_sound(tmp_path / "crawl")
+
+
+def test_a_crawl_that_is_resumed_while_the_memory_of_its_server_is_full_waits_and_a_new_one_is_refused(
+    tmp_path: Path, web: Web, server: RedisServer
+) -> None:
+    options = [*web.options, "--dir", "crawl", *settings(server)]
+    assert onceover("crawl", *options, "--max-pages", "15", cwd=tmp_path).code == LIMIT
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("maxmemory", 1)
+        refused = onceover("crawl", *options, "--dir", "another", cwd=tmp_path)
+        assert_told(refused, USAGE, "visited.backend: Redis at unix:", "to be free")
+        with (tmp_path / "stderr").open("wb") as err:
+            waiting = subprocess.Popen([ONCEOVER, "crawl", *options], cwd=tmp_path, env=environment(), stderr=err)
+        try:
+            wait_until(lambda: "it waits for the server" in (tmp_path / "stderr").read_text())
+            client.config_set("maxmemory", 0)
+            assert waiting.wait(TIMEOUT_S) == COMPLETE
+        finally:
+            waiting.kill()
+            waiting.wait()
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert_sound(tmp_path / "crawl")
 

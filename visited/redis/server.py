@@ -65,7 +65,7 @@ class Channel(Protocol):
 
     async def connect(self) -> str:
         """Connect anew. Returns the name of the server's memory, which changes at a restart and at a failover. Raises
-        `Unreachable`, and `Unavailable` for a server that can't be used."""
+        `Unreachable`, and `Unavailable` for a server that can't be used, `Unwritable` if that may pass."""
         ...
 
     async def run(self, step: Step, /) -> Any:

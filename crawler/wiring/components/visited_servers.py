@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from crawler.wiring.backends import server_of
-from visited import Forgotten, Unanswered, Unavailable, Unreachable
+from visited import Forgotten, Unanswered, Unavailable, Unreachable, Unwritable
 from visited.redis.server import Channel, ServerOptions
 
 log = logging.getLogger(__name__)
@@ -19,21 +19,21 @@ _LAST_WAIT_S: Final = 5.0
 
 
 async def wait_for_server(reach: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Reach the server of the visited set, and if it does not answer, wait until it does. For a crawl that has asked it
-    before, so that its settings are right."""
+    """Reach the server of the visited set, and if it can't be used now, wait until it can. For a crawl that has asked
+    it before, so that its settings are right."""
     wait_s, is_told = _FIRST_WAIT_S, False
     while True:
         try:
             found = await reach()
-        except (Forgotten, Unanswered, Unreachable) as error:
+        except (Forgotten, Unanswered, Unreachable, Unwritable) as error:
             if not is_told:
-                log.warning("%s. This crawl has asked it before, so it waits until it answers; Ctrl-C ends it", error)
+                log.warning("%s. This crawl has asked it before, so it waits for the server; Ctrl-C ends it", error)
                 is_told = True
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LAST_WAIT_S)
         else:
             if is_told:
-                log.warning("the server of the visited set answers")
+                log.warning("the server of the visited set can be used again")
             return found
 
 

@@ -12,7 +12,15 @@ import trustme
 from redis.exceptions import RedisError
 
 from config import ConfigError, load
-from crawler.redis.checks import ServerGone, ServerRefused, checked, complaint, permissions
+from crawler.redis.checks import (
+    ServerGone,
+    ServerRefused,
+    ServerUnwritable,
+    checked,
+    complaint,
+    lack_of_memory,
+    permissions,
+)
 from crawler.redis.client import connected, reason_of
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
@@ -38,12 +46,24 @@ async def use(server: Server, prefix: str = "tests") -> None:
         ({"redis_version": "6.0.16"}, r"expected Redis 6\.2 or newer at HERE, found 6\.0\.16"),
         ({"role": "slave", "master_host": "a", "master_port": 7}, r"is a replica.* its master, a:7"),
         ({"maxmemory_policy": "allkeys-lru"}, r"\(allkeys-lru\); put `maxmemory-policy noeviction`"),
-        ({"maxmemory": 4 << 20, "used_memory": 3 << 20}, r"uses 3\.0 MB of the 4\.0 MB .* `maxmemory 67mb`"),
     ],
 )
 def test_a_server_that_can_not_be_used_is_told_what_to_change(fault: dict[str, object], mended_by: str) -> None:
     message = complaint({**GOOD, **fault}, "HERE")
     assert re.search(mended_by, message or "")
+
+
+def test_a_server_whose_memory_is_nearly_full_is_told_how_much_it_needs() -> None:
+    message = lack_of_memory({**GOOD, "maxmemory": 4 << 20, "used_memory": 3 << 20}, "HERE")
+    assert re.search(r"uses 3\.0 MB of the 4\.0 MB .* `maxmemory 67mb`", message or "")
+    assert lack_of_memory({**GOOD, "maxmemory": 40 << 20, "used_memory": 3 << 20}, "HERE") is None
+    assert lack_of_memory(GOOD, "HERE") is None
+
+
+@in_event_loop
+async def test_a_server_whose_memory_is_full_may_be_used_later() -> None:
+    with running_redis("--maxmemory", "1mb") as server, pytest.raises(ServerUnwritable, match="to be free"):
+        await use(Server(url=server.url))
 
 
 def test_a_server_of_valkey_tells_the_version_of_redis_that_it_equals() -> None:
