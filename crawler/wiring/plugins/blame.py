@@ -57,7 +57,7 @@ def blaming(plugins: Sequence[NamedBackend]) -> Iterator[None]:
                 log.info("%s failed", plugin.title, exc_info=error)
                 place = f"{Path(frame.filename).name}, line {frame.lineno}"
                 raise PluginFailed(
-                    f"{plugin.title} failed: {in_one_line(leaf)} ({place}); what was saved is kept"
+                    f"{plugin.title} failed: {in_one_line(_first(leaf))} ({place}); what was saved is kept"
                 ) from error
         raise
 
@@ -66,6 +66,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _leaves(each)
+        yield error  # a plug-in may have raised the group itself, of errors that only libraries know
         return
     yield error
     cause = error.__cause__
@@ -75,7 +76,14 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield from _leaves(cause)
 
 
+def _first(error: BaseException) -> BaseException:
+    """The first error of a group, which says more than the group."""
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
 def _is_disk_full(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_disk_full, error.exceptions))
     return isinstance(error, OSError) and error.errno in DISK_FULL
 
 

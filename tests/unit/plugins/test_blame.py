@@ -27,6 +27,10 @@ FAILING = f"""{SETS}
         if kind == "ours":
             from visited.descriptor import checked_options
             checked_options(None, {{}})
+        if kind == "group":
+            raise BaseExceptionGroup("several", [KeyError("one"), OSError(errno.ENOSPC, "full")])
+        if kind == "full group":
+            raise BaseExceptionGroup("several", [OSError(errno.ENOSPC, "full")])
         if kind == "exit":
             raise SystemExit(0)
         if kind == "interrupt":
@@ -83,6 +87,18 @@ def test_the_error_of_a_plug_in_that_has_stopped_the_frontier_names_it(kind: str
     expected = PluginFailed if kind == "a key" else StoreFailed
     with pytest.raises(expected, match="KeyError: 'a key'" if kind == "a key" else "it"), blaming(plugins):
         fail_before(kind)
+
+
+def test_a_group_of_errors_that_only_libraries_know_names_the_plug_in_that_has_raised_it(
+    plugins: list[NamedBackend],
+) -> None:
+    """As a task group in a sink does, whose tasks are calls of a library."""
+    with pytest.raises(PluginFailed, match=r"failed: KeyError: 'one' \(failing_sets\.py, "), blaming(plugins):
+        fail("group")
+    with pytest.raises(BaseExceptionGroup, match="several"), blaming(plugins):
+        fail("full group")
+    with pytest.raises(ExceptionGroup, match="ours"), blaming(plugins):
+        raise ExceptionGroup("ours", [ZeroDivisionError()])
 
 
 def test_a_library_that_a_plug_in_calls_is_its_own_affair(plugins: list[NamedBackend]) -> None:
