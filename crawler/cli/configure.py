@@ -4,6 +4,7 @@ import json
 import os
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import chdir
 from pathlib import Path
 from urllib.parse import quote
 
@@ -195,10 +196,25 @@ def check_all(found: Sequence[Place], settings: Sequence[str]) -> dict[str, Chec
 
 
 def _check(place: Place, settings: Sequence[str]) -> Checked:
+    if place.home is None:
+        return _check_file(place.path, settings, is_in_folder=False)
+    path = place.path.absolute()
+    with chdir(place.home):  # where relative paths start for the crawls of a daemon
+        checked = _check_file(path, settings, is_in_folder=True)
+
+    def as_given(problem: Problem) -> Problem:
+        where = problem.where and problem.where.replace(str(path), str(place.path))
+        return msgspec.structs.replace(problem, where=where)
+
+    problems, warnings = (tuple(map(as_given, each)) for each in (checked.problems, checked.warnings))
+    return msgspec.structs.replace(checked, problems=problems, warnings=warnings)
+
+
+def _check_file(path: Path, settings: Sequence[str], *, is_in_folder: bool) -> Checked:
     try:
-        if place.home is not None:
-            check_kind(place.path)
-        loaded = load(place.path, overrides=settings, environ=os.environ)
+        if is_in_folder:
+            check_kind(path)
+        loaded = load(path, overrides=settings, environ=os.environ)
         check_configuration(loaded)
     except ConfigError as error:
         return Checked(valid=False, problems=error.problems)

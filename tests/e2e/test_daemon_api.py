@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import redis
 from jsonschema import Draft202012Validator
 
 from crawler.serve.api.forms import CrawlList
 from crawler.serve.life.facts import Wish
 from tests.e2e.crawling import COMPLETE, REFUSED, STOPPED, TIMEOUT_S, Web, assert_sound, assert_told, onceover, started
 from tests.e2e.test_daemon import Served, serving, write
+from tests.redis_server import running_redis
 
 BASE = "/api/v1"
 
@@ -174,6 +176,24 @@ def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: 
         assert "API, local socket: deleted a; its directory is kept" in served.daemon.err
         served.end()
         assert not (home / "daemon" / "api").exists()
+
+
+def test_what_is_asked_of_a_crawl_that_does_not_run_finds_relative_paths_as_the_crawl_does(
+    tmp_path: Path, web: Web
+) -> None:
+    """The daemon was started elsewhere: a service has no current directory of its own."""
+    home = tmp_path / "home"
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        client.config_set("requirepass", "sesame")
+        options = f'{{ url = "{server.url}", password_file = "password" }}'
+        write(home, "a", web, f'visited.backend = "redis-exact"\nvisited.options = {options}')
+        (home / "password").write_text("sesame\n")
+        with serving(home) as served:
+            served.wait_until_complete("a")
+            api = on_socket(served)
+            assert api.do("GET", "/crawls/a/visited")["backend"] == "redis-exact"
+            body = msgspec.json.encode({"urls": [f"http://h00000.{web.params.domain}/once-more"]})
+            assert api.do("POST", "/crawls/a/seeds", body)["urls"][0]["outcome"] == "added"
 
 
 def test_status_of_the_folder_of_a_daemon_lists_its_crawls(tmp_path: Path, slow_web: Web) -> None:

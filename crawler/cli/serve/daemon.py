@@ -3,6 +3,8 @@
 import asyncio
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -104,12 +106,25 @@ def daemon(  # noqa: PLR0913 - a command takes each of its options
         leave_crawls=leave_crawls,
     )
     try:
-        with Home(directory.resolve()) as home, logging_daemon(home.log, log_format):
+        with Home(directory.resolve()) as home, _within(home.path), logging_daemon(home.log, log_format):
             asyncio.run(_serve(home, options, listening, notify and notify.absolute()))
     except (HomeInUse, TokenRefused) as error:
         say(f"onceover: {error}", to_stderr=True)
         return REFUSED
     return 0
+
+
+@contextmanager
+def _within(folder: Path) -> Iterator[None]:
+    """A context with that current directory: relative paths in configurations start there for crawls, and so they do
+    for the daemon that reads these, and for its commands."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # it may have been deleted meanwhile
+            os.chdir(before)
 
 
 async def _serve(home: Home, options: Options, listen: Listen | None, notify: Path | None) -> None:

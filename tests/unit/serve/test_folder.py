@@ -49,6 +49,19 @@ def test_a_crawl_in_the_folder_of_the_daemon_is_broken(tmp_path: Path) -> None:
     assert f"self.toml: crawl.directory is {tmp_path}/daemon, and the daemon uses" in found.problems[0]
 
 
+def test_relative_paths_in_a_checked_folder_start_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "a.toml").write_text('crawl.seeds = ["http://a.test/"]\nscope.place_files = ["places.txt"]\n')
+    monkeypatch.chdir(tmp_path)
+    lacking = command_here("config", "check", "home")
+    assert lacking.code == USAGE
+    assert lacking.err.startswith("onceover: home/a.toml:2: scope.place_files: can't read ")
+    (home / "places.txt").write_text("http://a.test/\n")
+    assert command_here("config", "check", "home").out == "home/a.toml is valid: 1 seed, into crawls/a\n"
+    assert Path.cwd() == tmp_path
+
+
 def test_files_that_can_be_no_crawls_hold_nobody_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     good = '[crawl]\nseeds = ["http://a.test/"]\n'
     (tmp_path / "good.toml").write_text(good)
