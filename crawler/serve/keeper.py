@@ -280,7 +280,7 @@ class Keeper:
             return
         if self.facts.process is None and rest is not None and rest.why in FINISHED:
             base, last = Path(plan.directory), Path(place)
-            for path in await asyncio.to_thread(delete_old_runs, base, keep=plan.keep_runs, last=last):
+            for path in await asyncio.to_thread(delete_old_runs, base, self._home.pace, keep=plan.keep_runs, last=last):
                 self._log(logging.INFO, f"deleted an old run: {path}")
 
     def _tell(self) -> None:

@@ -33,9 +33,10 @@ _TEND_EVERY_S: Final = 5.0
 """Between two looks at the server of a visited set. It does not report what it has lost."""
 
 
-def meeting_place() -> Path | None:
-    """The folder where crawls meet that keep the pace of hosts together."""
-    path = os.environ.get(PACE_VARIABLE)
+def meeting_place(pace: Path | None = None) -> Path | None:
+    """The folder where crawls meet that keep the pace of hosts together, by the file `pace`, or by that which the
+    environment names."""
+    path = pace or os.environ.get(PACE_VARIABLE)
     return Path(f"{path}.crawls").absolute() if path else None
 
 

@@ -220,11 +220,18 @@ def chosen_set(config: Config) -> Descriptor:
 
 
 def make_chosen(
-    chosen: Descriptor, config: Config, directory: CrawlDirectory, *, is_temporary: bool = False
+    chosen: Descriptor,
+    config: Config,
+    directory: CrawlDirectory,
+    *,
+    is_temporary: bool = False,
+    pace: Path | None = None,
 ) -> VisitedSet:
-    """An empty set, without wrappers. A temporary one belongs to no crawl."""
+    """An empty set, without wrappers. A temporary one belongs to no crawl. `pace` is the file by which the crawl keeps
+    the pace of hosts with others; by default that which the environment names."""
     visited = config.visited
     has_files = chosen.folder is not None and frontier_backend(config).is_persistent and not is_temporary
+    crawl = Crawl(directory=directory.original.absolute(), host=socket.gethostname(), meeting=meeting_place(pace))
     parameters = Parameters(
         capacity=visited.capacity,
         error_rate=visited.error_rate,
@@ -233,7 +240,7 @@ def make_chosen(
         domain_of=domain_of,
         connect=connect_redis,
         recent=visited.recent,
-        crawl=Crawl(directory=directory.original.absolute(), host=socket.gethostname(), meeting=meeting_place()),
+        crawl=crawl,
     )
     try:
         return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})

@@ -14,6 +14,8 @@ import pytest
 import redis
 
 from crawler.codes.exit_codes import AWAY, COMPLETE, LIMIT, STOPPED, USAGE
+from crawler.disk.directory import CrawlDirectory
+from crawler.serve.old_runs import delete_old_runs
 from crawler.simweb.log import read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
@@ -30,6 +32,7 @@ from tests.e2e.crawling import (
     setting,
 )
 from tests.redis_server import RedisServer, running_redis
+from visited.redis.making import own_keys
 
 
 @pytest.fixture
@@ -97,6 +100,26 @@ def test_a_crawl_that_is_resumed_while_the_memory_of_its_server_is_full_waits_an
             waiting.wait()
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert_sound(tmp_path / "crawl")
+
+
+def test_an_old_run_of_a_schedule_is_deleted_with_its_set(tmp_path: Path, web: Web, server: RedisServer) -> None:
+    runs = [tmp_path / "runs" / f"2026112{day}T030000Z" for day in range(2)]
+    with redis.Redis.from_url(server.url) as client:
+        for path in runs:
+            options = [*web.options, *settings(server), "--dir", str(path), "--max-pages", "3"]
+            assert onceover("crawl", *options, cwd=tmp_path).code == LIMIT
+            assert_sound(path)
+        first, last = (sets_of(client, path) for path in runs)
+        assert first
+        assert last
+        assert delete_old_runs(tmp_path / "runs", tmp_path / "pace", keep=1) == runs[:1]
+        assert set(client.keys("*:visited:*")) == last
+
+
+def sets_of(client: redis.Redis, directory: Path) -> set[bytes | str]:
+    """The keys of the set of a crawl."""
+    patterns = own_keys(CrawlDirectory(directory).visited, besides=None)
+    return {key for pattern in patterns for key in client.keys(pattern)}
 
 
 def interrupted(options: list[str], folder: Path) -> int:

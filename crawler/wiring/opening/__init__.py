@@ -4,7 +4,7 @@
     fetchers   what asks servers
     browsers   what renders pages, if any are rendered
 
-    starting_over   deletes a crawl whose place another one takes
+    starting_over   deletes a crawl, also one whose place another one takes
     lost_output     notices that files of sinks were deleted
 
 `crawler.wiring.crawl` puts an engine over these.

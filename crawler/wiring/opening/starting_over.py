@@ -1,4 +1,4 @@
-"""Begins a crawl anew in the directory of another one, which is deleted."""
+"""Deletes a crawl with its visited sets on servers, also to begin another one in its directory."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from config import Config, ConfigError, Loaded
-from crawler.disk.clearing import clear_crawl
+from crawler.disk.clearing import clear_crawl, delete_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import output_directories
 from crawler.wiring.additions import NO_ADDITIONS, Additions
@@ -35,11 +35,23 @@ def start_over(directory: CrawlDirectory, config: Config) -> None:
 
     Raises `DirectoryInUse` if a process still runs a part.
     """
-    # The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody knows.
-    found = list(_own_sets(directory, config))
+    _delete_sets(directory, config, pace=None)
+    clear_crawl(directory)
+
+
+def delete_for_good(directory: CrawlDirectory, *, pace: Path) -> None:
+    """Delete the crawl in a locked directory as `start_over` does, and the directory, unless it has files of others.
+    With other crawls it kept the pace of hosts by the file `pace`. Raises `DirectoryInUse`."""
+    _delete_sets(directory, None, pace=pace)
+    delete_crawl(directory)
+
+
+def _delete_sets(directory: CrawlDirectory, otherwise: Config | None, *, pace: Path | None) -> None:
+    """The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody
+    knows."""
+    found = list(_own_sets(directory, otherwise, pace))
     if found:
         _run(_delete_all(found))
-    clear_crawl(directory)
 
 
 def _run(work: Coroutine[None, None, None]) -> None:
@@ -65,7 +77,9 @@ async def _check_servers(loaded: Loaded, directory: CrawlDirectory, additions: A
         await visited.aclose()
 
 
-def _own_sets(directory: CrawlDirectory, otherwise: Config) -> Iterator[tuple[Path, VisitedSet]]:
+def _own_sets(
+    directory: CrawlDirectory, otherwise: Config | None, pace: Path | None
+) -> Iterator[tuple[Path, VisitedSet]]:
     from visited.redis.making import own_keys  # noqa: PLC0415 - only a crawl that starts over needs sets on servers
 
     for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
@@ -76,8 +90,10 @@ def _own_sets(directory: CrawlDirectory, otherwise: Config) -> Iterator[tuple[Pa
         try:
             file = place.earlier_configuration or directory.earlier_configuration
             config = otherwise if file is None else load(file, require_seeds=False).config
+            if config is None:
+                continue
             chosen = chosen_set(choose_backend(config, place)[0])
-            visited = _own_set(config, place)
+            visited = _own_set(config, place, pace)
         except (ConfigError, DirectoryRefused) as error:
             log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
         else:
@@ -108,11 +124,11 @@ async def _delete(path: Path, visited: VisitedSet) -> None:
         await visited.aclose()
 
 
-def _own_set(config: Config, directory: CrawlDirectory) -> VisitedSet | None:
+def _own_set(config: Config, directory: CrawlDirectory, pace: Path | None) -> VisitedSet | None:
     """The visited set on a server that a crawl has begun, by its configuration; None if it has none. Raises
     `ConfigError`."""
     config, _ = choose_backend(config, directory)
     chosen = chosen_set(config)
     if not is_on_server(chosen) or chosen.folder is None or not (directory.visited / chosen.folder).is_dir():
         return None
-    return make_chosen(chosen, config, directory)
+    return make_chosen(chosen, config, directory, pace=pace)

@@ -188,14 +188,14 @@ def test_old_runs_are_deleted_and_nothing_else(tmp_path: Path) -> None:
     (base / "20261101T030000Z" / "letter.txt").write_text("not a crawl's")
     (base / "other").mkdir()
     with CrawlDirectory(runs[1]):
-        deleted = delete_old_runs(base, keep=2)
+        deleted = delete_old_runs(base, tmp_path / "pace", keep=2)
         left = set(tree(base))
     assert deleted == [runs[0], runs[2], runs[3]]
     assert "20261101T030000Z/letter.txt" in left
     assert "20261120T030000Z/notes.txt" in left
     assert not any(name.startswith(("20261122", "20261123")) for name in left)
     assert {"other", *(f"{path.name}/frontier/CURRENT" for path in (runs[1], runs[4], runs[5]))} <= left
-    assert delete_old_runs(tmp_path / "missing", keep=1) == []
+    assert delete_old_runs(tmp_path / "missing", tmp_path / "pace", keep=1) == []
 
 
 def test_old_runs_in_parts_are_deleted_with_their_parts(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_old_runs_in_parts_are_deleted_with_their_parts(tmp_path: Path) -> None:
             run(path, part.name)
         write_layout(path, layout)
     with CrawlDirectory(runs[0] / "part-1"):
-        assert delete_old_runs(tmp_path, keep=1) == [runs[1]]
+        assert delete_old_runs(tmp_path, tmp_path / "pace", keep=1) == [runs[1]]
     assert not runs[1].exists()
     assert (runs[0] / "part-0" / "frontier" / "CURRENT").exists()
-    assert delete_old_runs(tmp_path, keep=1) == [runs[0]]
+    assert delete_old_runs(tmp_path, tmp_path / "pace", keep=1) == [runs[0]]
     assert list(tmp_path.iterdir()) == [runs[2]]
 
 
@@ -218,9 +218,9 @@ def test_runs_of_a_clock_that_was_ahead_are_deleted_before_later_ones(tmp_path: 
     before, ahead, after, last = (
         run(base, f"{stamp}T030000Z") for stamp in ("20261120", "20361101", "20261121", "20261122")
     )
-    assert delete_old_runs(base, keep=1, last=last, now=START_S) == [ahead, before, after]
+    assert delete_old_runs(base, tmp_path / "pace", keep=1, last=last, now=START_S) == [ahead, before, after]
     # It was set back by some minutes in the last run.
-    assert delete_old_runs(base, keep=1, last=last, now=START_S - 24 * HOUR_S) == []
+    assert delete_old_runs(base, tmp_path / "pace", keep=1, last=last, now=START_S - 24 * HOUR_S) == []
     assert last.exists()
 
 
