@@ -4,8 +4,8 @@ from typing import assert_never
 
 import msgspec
 
-from config import ConfigError
-from crawler.codes.exit_codes import FAILED, USAGE
+from config import ConfigError, ServerAway
+from crawler.codes.exit_codes import AWAY, FAILED, USAGE
 from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
@@ -21,6 +21,8 @@ async def answer(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct | 
         return await _carry_out(crawl, request)
     except Refused as error:
         return Refusal(str(error), error.exit_code)
+    except ServerAway as error:
+        return Refusal(str(error), AWAY)
     except ConfigError as error:
         return Refusal(str(error), USAGE)
     except StoreFailed as error:

@@ -14,6 +14,7 @@ import msgspec
 from aiohttp import web
 
 from config import Loaded
+from crawler.codes.exit_codes import AWAY, FAILED, REFUSED
 from crawler.control.requests import Request
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.durable_file import replace_file, sync_directory
@@ -55,8 +56,9 @@ _ANOTHER: Final = (
 
 _STATUSES: Final = {
     None: HTTPStatus.GATEWAY_TIMEOUT,
-    1: HTTPStatus.SERVICE_UNAVAILABLE,
-    5: HTTPStatus.CONFLICT,
+    FAILED: HTTPStatus.SERVICE_UNAVAILABLE,
+    REFUSED: HTTPStatus.CONFLICT,
+    AWAY: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """By the exit code of a command that asks the same."""
 
