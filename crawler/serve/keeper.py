@@ -265,7 +265,7 @@ class Keeper:
         usage = Usage(
             answers=answered is not None,
             paused=process.paused if answered is None else answered.status.paused,
-            waiting="it does not answer yet, or any more" if run is None else run.waiting,
+            waiting=self._output.why_silent() if run is None else run.waiting,
             pages=process.pages if run is None else run.pages,
             memory_bytes=taken.memory_bytes,
             open_files=taken.open_files,

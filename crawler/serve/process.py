@@ -33,6 +33,7 @@ from crawler.wiring.sharing import PACE_VARIABLE
 MAX_OUTPUT_BYTES: Final = 1 << 20
 KEPT_OUTPUT_BYTES: Final = 1 << 16
 LAST_LINES: Final = 12
+_WARNING: Final = "warning: "
 _OF_DAEMON: Final = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL)
 """A crawl finishes what is in flight at the first signal, and ends at once at the second."""
@@ -98,6 +99,12 @@ class Output:
     def last_lines(self, log: Path) -> tuple[str, ...]:
         """The last lines of the messages of the last process; of the log if there are none."""
         return last_lines(self.messages, LAST_LINES, begin=self.begun_at_byte) or last_lines(log, LAST_LINES)
+
+    def why_silent(self) -> str:
+        """Why a process that runs does not answer, as far as it has said: one that waits for a server warns of that."""
+        said = last_lines(self.messages, 1, begin=self.begun_at_byte)
+        warning = said[0].removeprefix(_WARNING) if said and said[0].startswith(_WARNING) else None
+        return "it does not answer yet, or any more" + ("" if warning is None else f". It says: {warning}")
 
     def trim(self) -> None:
         """Drop old messages of a file that has grown large. A running process appends, so it goes on at the new end."""

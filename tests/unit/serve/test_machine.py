@@ -155,6 +155,12 @@ def test_messages_of_a_crawl_are_bounded_while_it_writes_them(tmp_path: Path) ->
     log = tmp_path / "crawl.log"
     log.write_text("logged\n")
     assert Output(tmp_path, "b").last_lines(log) == ("logged",)
+    assert Output(tmp_path, "b").why_silent() == "it does not answer yet, or any more"
+    output.messages.write_text("progress\nwarning: the server is away, so it waits\n")
+    assert output.why_silent() == "it does not answer yet, or any more. It says: the server is away, so it waits"
+    with output.messages.open("a") as messages:
+        messages.write("progress\n")
+    assert output.why_silent() == "it does not answer yet, or any more"
     assert Output(tmp_path, "b").report() is None
     assert Output(tmp_path, "b").last_status() is None
 
