@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -100,6 +100,7 @@ def daemon(  # noqa: PLR0913 - a command takes each of its options
     the next daemon goes on with them.
     """
     listening = _listen(listen, _certificate(tls_certificate, tls_key), allow_remote)
+    program = notify and notify.absolute()
     options = Options(
         limits=Limits(max_memory_bytes=max_memory, max_open_files=max_open_files, min_free_bytes=min_free_disk),
         keeper=KeeperOptions(restarts=Restarts(first_delay_s=max(restart_delay, _SEEN_S))),
@@ -107,7 +108,7 @@ def daemon(  # noqa: PLR0913 - a command takes each of its options
     )
     try:
         with Home(directory.resolve()) as home, _within(home.path), logging_daemon(home.log, log_format):
-            asyncio.run(_serve(home, options, listening, notify and notify.absolute()))
+            asyncio.run(_serve(home, options, listening, program))
     except (HomeInUse, TokenRefused) as error:
         say(f"onceover: {error}", to_stderr=True)
         return REFUSED
@@ -118,13 +119,13 @@ def daemon(  # noqa: PLR0913 - a command takes each of its options
 def _within(folder: Path) -> Iterator[None]:
     """A context with that current directory: relative paths in configurations start there for crawls, and so they do
     for the daemon that reads these, and for its commands."""
-    before = Path.cwd()
-    os.chdir(folder)
+    before = os.open(".", os.O_PATH | os.O_CLOEXEC)  # which may be deleted, and then has no name
     try:
+        os.chdir(folder)
         yield
     finally:
-        with suppress(OSError):  # it may have been deleted meanwhile
-            os.chdir(before)
+        os.fchdir(before)
+        os.close(before)
 
 
 async def _serve(home: Home, options: Options, listen: Listen | None, notify: Path | None) -> None:
