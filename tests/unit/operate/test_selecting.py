@@ -12,7 +12,6 @@ from tests.unit.operate.answering import answering
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
 
 ALL = len(HOSTS) * EACH
-ALL_SETTLED = len(HOSTS) * SETTLED
 
 
 class Case:

@@ -283,7 +283,6 @@ import sys, types
 sys.modules["crawler.read.html._scan"] = types.SimpleNamespace(scan=lambda html: ([], [], []))
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.scan import IS_COMPILED
-from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page
 print(IS_COMPILED, len(lexbor_extractor().extract(page(b"<a href=x>y</a>")).links))
 """
