@@ -135,9 +135,9 @@ class PathRules:
         return (decoded == path and self._decoded is self._index) or self._decoded.allows(decoded)
 
 
-def read_pattern(value: str, /, *, allows: bool) -> Pattern:
+def read_pattern(value: str, /) -> Pattern:
     """The pattern that the value of a line means, which is not empty. It is for paths as `decode` leaves them."""
-    return _pattern(allows, decode(_TO_ESCAPE.sub(_escape, value)))
+    return _pattern(True, decode(_TO_ESCAPE.sub(_escape, value)))
 
 
 def _escaped(values: Iterable[str]) -> list[str]:

@@ -52,7 +52,7 @@ class TdmRules:
 
     def __init__(self, rules: Sequence[TdmRule]) -> None:
         self._rules: list[tuple[Pattern, TdmRule]] = [
-            (read_pattern(rule.location, allows=True), rule) for rule in rules if rule.location
+            (read_pattern(rule.location), rule) for rule in rules if rule.location
         ]
 
     def of(self, path: str, /) -> list[Preference]:

@@ -30,7 +30,7 @@ class UsageRules:
             if value.startswith("/"):
                 path, *rest = value.split(maxsplit=1)
                 preference = "".join(rest)
-            said = self._values.setdefault(read_pattern(path, allows=True), [])
+            said = self._values.setdefault(read_pattern(path), [])
             if len(said) < MAX_PREFERENCES:
                 said.append(preference)
         self._index = PatternIndex(self._values)
