@@ -23,7 +23,7 @@ events {{ worker_connections 1024; }}
 http {{
     include /etc/nginx/mime.types;
     default_type application/octet-stream;
-    access_log {access_log};
+    access_log off;
     client_body_temp_path {directory}/body;
     proxy_temp_path {directory}/proxy;
     fastcgi_temp_path {directory}/fastcgi;
@@ -43,13 +43,10 @@ http {{
 
 
 @contextmanager
-def serving(
-    root: Path, directory: Path, *, server: str = "", http: str = "", cpu: int | None = None, log: bool = False
-) -> Iterator[int]:
+def serving(root: Path, directory: Path, *, server: str = "", http: str = "", cpu: int | None = None) -> Iterator[int]:
     """Serve the files under `root`; yields the port. Its own files go to `directory`.
 
-    `server` and `http` are directives for those blocks, `cpu` ties the worker to one core, `log` writes
-    `directory`/access.log.
+    `server` and `http` are directives for those blocks, `cpu` ties the worker to one core.
     """
     assert NGINX is not None, "nginx is not installed"
     port = free_port()
@@ -58,7 +55,6 @@ def serving(
     text = _CONFIGURATION.format(
         directory=directory,
         affinity=f"{affinity}\n{user}",
-        access_log=directory / "access.log" if log else "off",
         http=http,
         server=server,
         port=port,

@@ -49,7 +49,8 @@ def shared(server: RedisServer, **options: object) -> LocalSet:
 class Stored:
     """What the server has of a set. Checks that its parts agree."""
 
-    def __init__(self, client: Any, tag: str = "{onceover:visited:s}") -> None:
+    def __init__(self, client: Any) -> None:
+        tag = "{onceover:visited:s}"
         head = {name.decode(): value for name, value in client.hgetall(f"{tag}:set").items()}
         self.head = {name: float(value) for name, value in head.items() if name not in ("id", "form")}
         self.tree = Tree(int(self.head["first_leaves"]))

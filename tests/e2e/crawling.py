@@ -152,8 +152,8 @@ class Running:
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
-    def wait(self, timeout_s: float = TIMEOUT_S) -> Ended:
-        code = self.process.wait(timeout_s)
+    def wait(self) -> Ended:
+        code = self.process.wait(TIMEOUT_S)
         return Ended(code, (self._folder / "stdout").read_text(), self.err)
 
     def wait_until(self, holds: Callable[[], object], what: str) -> None:

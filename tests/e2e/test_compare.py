@@ -48,8 +48,9 @@ def started(*arguments: str | Path, cwd: Path) -> AbstractContextManager[Running
     return crawling.started(*arguments, cwd=cwd, PYTHONPATH=os.environ[FONTS])
 
 
-def urls(count: int, *, repeats: int = 2) -> bytes:
-    return b"".join(b"https://h%d.test/page/%d\n" % (n % 7, n) for n in range(count)) * repeats
+def urls(count: int) -> bytes:
+    """Each twice."""
+    return b"".join(b"https://h%d.test/page/%d\n" % (n % 7, n) for n in range(count)) * 2
 
 
 def compared(*arguments: str | Path, cwd: Path, has_plots: bool = False) -> dict[str, Any]:

@@ -154,14 +154,14 @@ class Rules:
 class Records:
     """A sink in memory, whose disk is full after `room` records."""
 
-    def __init__(self, events: list[Event], *, room: float = float("inf")) -> None:
+    def __init__(self, events: list[Event]) -> None:
         self.records: list[PageRecord] = []
         self.pages: list[Fetched | None] = []
         """What came with each."""
         self.written_at: dict[str, float] = {}
         """By URL, when it was written first."""
         self._events = events
-        self.room = room
+        self.room = float("inf")
         self.duration_s = 0.0
         """What a write takes."""
 

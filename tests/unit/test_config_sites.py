@@ -27,8 +27,8 @@ max_delay_s = 9
 """
 
 
-def loaded_blocks(directory: Path, text: str = BLOCKS) -> Loaded:
-    return load(written(directory, MINIMAL + text))
+def loaded_blocks(directory: Path) -> Loaded:
+    return load(written(directory, MINIMAL + BLOCKS))
 
 
 def test_each_block_holds_what_it_sets(tmp_path: Path) -> None:

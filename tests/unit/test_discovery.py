@@ -29,7 +29,6 @@ PAGE = "https://example.org/a/page.html"
 
 def discovery(
     *,
-    seeds: Sequence[str] = ("https://example.org/",),
     within: Within = "host",
     exclude: Sequence[str] = (),
     max_depth: int | None = None,
@@ -46,7 +45,7 @@ def discovery(
     reach = Reach(exclude=exclude, max_depth=max_depth)
     scope = Scope(
         within=within,
-        seeds=[reader.seed(seed) for seed in seeds],
+        seeds=[reader.seed("https://example.org/")],
         reach=lambda _: reach,
         offsite_embeds=offsite_embeds,
     )
@@ -65,10 +64,8 @@ def discovery(
     )
 
 
-def page(url: str = PAGE, *, depth: int = 3, kind: str = "link", redirects: int = 0) -> CrawlUrl:
-    return CrawlUrl(
-        url=url, canonical=url, queue_key="org,example", depth=depth, kind=kind, redirects=redirects, precedence=depth
-    )
+def page(url: str = PAGE, *, depth: int = 3, redirects: int = 0) -> CrawlUrl:
+    return CrawlUrl(url=url, canonical=url, queue_key="org,example", depth=depth, redirects=redirects, precedence=depth)
 
 
 def links(*hrefs: str, kind: LinkKind = LinkKind.LINK, rel: str = "") -> list[Link]:
@@ -412,10 +409,8 @@ def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
     assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
 
 
-def named(
-    *hrefs: str, url: str = "https://www.example.org/page", made: ScopedDiscovery | None = None
-) -> Sequence[CrawlUrl]:
-    parent = page(url, depth=3)
+def named(*hrefs: str, made: ScopedDiscovery | None = None) -> Sequence[CrawlUrl]:
+    parent = page("https://www.example.org/page", depth=3)
     return run_all(
         (made or discovery(exclude=(r"\.iso",))).sitemaps(
             [Link(href, LinkKind.SITEMAP) for href in hrefs], parent=parent

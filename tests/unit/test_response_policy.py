@@ -25,16 +25,14 @@ def lease(*, attempt: int = 0, streak: int = 0, pressure: int = 0, dead: str | N
     )
 
 
-def page(
-    status: int = 200, *, duration_s: float = 2.0, retry_after: bytes | None = None, cut: str | None = None
-) -> Page:
+def page(status: int = 200, *, retry_after: bytes | None = None, cut: str | None = None) -> Page:
     headers = [] if retry_after is None else [(b"Retry-After", retry_after)]
     return Page(
         url=URL,
         status=status,
         headers=headers,
         fetched_at=1e9,
-        duration_s=duration_s,
+        duration_s=2.0,
         body=b"",
         raw_body=b"",
         truncated=cut,

@@ -26,8 +26,8 @@ from crawler.url.urls import (
 BASE = "https://docs.example.org/a/b/page.html?x=1"
 
 
-def read(href: str, base: str = BASE, *, rules: tuple[str, ...] = DEFAULT_RULES) -> Target:
-    target = UrlReader(rules=rules).read(href, base)
+def read(href: str, *, rules: tuple[str, ...] = DEFAULT_RULES) -> Target:
+    target = UrlReader(rules=rules).read(href, BASE)
     assert isinstance(target, Target), target
     return target
 

@@ -273,8 +273,8 @@ class Runner:
         return Failed(reason="died") if trial.competitor.name in self._failing else timing()
 
 
-async def run(runner: Runner, journal: Path, rounds: int = 2) -> list[Done]:
-    trials = list(schedule([work(10)], [EXACT, BLOOM], rounds=rounds, effort=EFFORT, version="1"))
+async def run(runner: Runner, journal: Path) -> list[Done]:
+    trials = list(schedule([work(10)], [EXACT, BLOOM], rounds=2, effort=EFFORT, version="1"))
     done: list[Done] = []
     steps: list[Progress] = []
     try:

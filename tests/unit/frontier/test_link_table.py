@@ -30,10 +30,10 @@ def names(count: int) -> list[str]:
     return [f"http://h{number % 7}.test/{number}" for number in range(count)]
 
 
-def all_of(table: LinkTable, *, most: int = 1000) -> dict[bytes, int]:
+def all_of(table: LinkTable) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     while len(table):
-        for digest, count in table.take(most, 0)[0]:
+        for digest, count in table.take(1000, 0)[0]:
             assert digest not in found
             found[digest] = count
     return found

@@ -450,8 +450,8 @@ async def test_fsck_finds_links_that_are_not_where_they_belong(tmp_path: Path) -
     store.close()
 
 
-def problems(directory: Path, own: Part | None = None) -> list[str]:
-    store = leveldb(directory, own or part())
+def problems(directory: Path) -> list[str]:
+    store = leveldb(directory, part())
     try:
         return [problem.message for problem in fsck(store, owner=owner).problems]
     finally:

@@ -55,9 +55,8 @@ async def test_what_a_dead_process_left_is_replaced_and_a_file_is_not(tmp_path: 
     assert (directory / NAME).read_text() == "mine"
 
 
-def frame(body: bytes, *, magic: bytes = MAGIC, length: int | None = None, checksum: int | None = None) -> bytes:
-    length, checksum = len(body) if length is None else length, crc32(body) if checksum is None else checksum
-    return struct.pack(">4sII", magic, length, checksum) + body
+def frame(body: bytes, *, magic: bytes = MAGIC, length: int | None = None) -> bytes:
+    return struct.pack(">4sII", magic, len(body) if length is None else length, crc32(body)) + body
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from crawler.parts.sender import Confirmed, Sender
 from frontier import Place
 
 
-def sender(*, waiting: int = 5, trimmed: Place | None = None) -> Sender:
-    return Sender(sender=0, receiver=1, incarnation=10, waiting=waiting, trimmed=trimmed, window=3)
+def sender(*, trimmed: Place | None = None) -> Sender:
+    return Sender(sender=0, receiver=1, incarnation=10, waiting=5, trimmed=trimmed, window=3)
 
 
 def connected() -> Sender:

@@ -22,9 +22,9 @@ PARTS = 3
 
 
 @asynccontextmanager
-async def crawling(directory: Path, url: str, *, seed: int, pages: int = 2000) -> AsyncIterator[Crawl]:
+async def crawling(directory: Path, url: str, *, seed: int) -> AsyncIterator[Crawl]:
     """A crawl over Redis. It is complete at the end of the block."""
-    crawl = Crawl(directory, World(seed, pages=pages, parts=PARTS))
+    crawl = Crawl(directory, World(seed, pages=2000, parts=PARTS))
     crawl.redis = url
     async with AsyncExitStack() as stack:
         parts = {number: await stack.enter_async_context(crawl.running(number)) for number in range(PARTS)}

@@ -219,9 +219,9 @@ def test_no_address_is_asked_by_two_at_once_in_thousands_of_histories() -> None:
     run(range(1000, 15_000))
 
 
-def authority(parts: int = 2, *, is_first: bool = True) -> Authority:
-    own = Authority(parts=parts, longest_rest_s=50.0, now=-50.0 if is_first else 0.0)
-    for part in range(parts):
+def authority(*, is_first: bool = True) -> Authority:
+    own = Authority(parts=2, longest_rest_s=50.0, now=-50.0 if is_first else 0.0)
+    for part in range(2):
         assert own.join(part, [], 0.0) == []
     return own
 

@@ -1,7 +1,5 @@
 """What a crawl with a purpose does about pages whose use is refused."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from config.schema.crawl import Crawl
@@ -22,8 +20,8 @@ def verdict(*preferences: Preference) -> list[Verdict]:
     return [Verdict(allowed=True, reason="robots", preferences=preferences)]
 
 
-async def crawl(rig: Rig, *, seeds: Sequence[str] = (), link_details: bool = False) -> None:
-    async with rig.engine(seeds=seeds, sitemaps=True, link_details=link_details, references=True) as engine:
+async def crawl(rig: Rig, *, link_details: bool = False) -> None:
+    async with rig.engine(sitemaps=True, link_details=link_details, references=True) as engine:
         await engine.run()
         refused = sum(each.reason == "preferences" for each in rig.sink.records)
         assert engine.counters.excluded["preferences"] == refused

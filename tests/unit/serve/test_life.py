@@ -31,8 +31,8 @@ def command(pid: int = 8, at: float = START_S) -> Process:
     return msgspec.structs.replace(process(pid, at, foreign=True), may_be_command=True)
 
 
-def running(at: float = START_S) -> Facts:
-    return changes.started(changes.configured(Facts(), PLAN), process(at=at))
+def running() -> Facts:
+    return changes.started(changes.configured(Facts(), PLAN), process(at=START_S))
 
 
 def after(

@@ -29,9 +29,9 @@ NEW = changes.configured(Facts(), PLAN)
 RUNNING = changes.started(NEW, Process(pid=7, directory=PLAN.directory, began_at=NOW_S))
 
 
-def ended(code: int, at: float = NOW_S, *, lines: tuple[str, ...] = (), facts: Facts = RUNNING) -> Facts:
+def ended(code: int, *, lines: tuple[str, ...] = (), facts: Facts = RUNNING) -> Facts:
     how = Ended(exit_code=code, lines=lines, pages=12)
-    return settle(changes.ended(facts, how, at, restarts=Restarts()), at)[0]
+    return settle(changes.ended(facts, how, NOW_S, restarts=Restarts()), NOW_S)[0]
 
 
 def closing(facts: Facts) -> Facts:

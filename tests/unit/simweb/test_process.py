@@ -21,10 +21,10 @@ HOST = "h00001.sim.test"
 MODULE = [sys.executable, "-m", "crawler.simweb"]
 
 
-def get(port: int, target: str = "/") -> bytes:
+def get(port: int) -> bytes:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=MAX_WAIT_S)
     try:
-        connection.request("GET", target, headers={"Host": HOST})
+        connection.request("GET", "/", headers={"Host": HOST})
         return connection.getresponse().read()
     finally:
         connection.close()

@@ -7,13 +7,13 @@ from visited.bits.kernel import best_kernel
 from visited.filters.bottom_k import SAMPLE_SIZE, BottomKSample
 
 
-def sample_of(count: int, *, filters: int = 4, repeats: int = 1) -> BottomKSample:
+def sample_of(count: int, *, repeats: int = 1) -> BottomKSample:
     """What is left of so many URLs, a fourth of them for each filter, in batches of 50."""
     sample = BottomKSample(best_kernel())
     for start in range(0, count, 50):
         numbers = range(start, start + 50)
         for _ in range(repeats):
-            sample.add([f"https://h/{number}" for number in numbers], [number % filters for number in numbers])
+            sample.add([f"https://h/{number}" for number in numbers], [number % 4 for number in numbers])
     return sample
 
 

@@ -45,9 +45,9 @@ class Watched:
         self.came = 0
         self._wanted = 10_000.0
 
-    async def grow(self, target: int, batch: int = 64) -> None:
+    async def grow(self, target: int) -> None:
         while self.came < target:
-            numbers = range(self.came, min(self.came + batch, target))
+            numbers = range(self.came, min(self.came + 64, target))
             verdicts = await self.visited.add_many(urls_of(numbers.start, numbers.stop))
             self.accepted += [number for number, new in zip(numbers, verdicts, strict=True) if new]
             self.came = numbers.stop

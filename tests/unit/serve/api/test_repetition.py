@@ -66,12 +66,11 @@ async def name_caller(
 
 
 @asynccontextmanager
-async def counting(folder: Path, bounds: Bounds | None = None) -> AsyncIterator[Counting]:
+async def counting(folder: Path) -> AsyncIterator[Counting]:
     """A server that counts, as it is after a start."""
     async with aiohttp.ClientSession() as client:
         counts = Counting(folder, client)
-        answers = Answers(folder) if bounds is None else Answers(folder, bounds)
-        app = web.Application(middlewares=[as_problems, name_caller, Repetition(answers).middleware()])
+        app = web.Application(middlewares=[as_problems, name_caller, Repetition(Answers(folder)).middleware()])
         app.router.add_route("*", "/{any}", counts.count)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
