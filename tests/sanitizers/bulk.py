@@ -7,7 +7,7 @@ from typing import Any
 from crawler.discover.links import _bulk as compiled
 from crawler.discover.links.bulk import follow_in_python, group_in_python, look_up_in_python
 from tests.sanitizers.calls import Call, odd_value
-from tests.sanitizers.corpus import Corpus, make_text, tear
+from tests.sanitizers.corpus import Corpus, make_href
 
 
 class _Slotted:
@@ -70,7 +70,7 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
 
 
 def _links(chance: Random, corpus: Corpus) -> list[Any]:
-    hrefs = [_href(chance, corpus) for _ in range(chance.randrange(6))]
+    hrefs = [make_href(chance, corpus) for _ in range(chance.randrange(6))]
     return [
         _made(chance, href=f"{href}{chance.choice(('', '#', '#a'))}", kind=chance.choice("ab")) for href in hrefs * 4
     ]
@@ -90,8 +90,3 @@ def _judgement(chance: Random, href: str) -> Any:
     allowed, outside = chance.choice(((target, None), (target, None), (None, target)))
     max_depth = chance.choice((1 << 31, 1 << 31, 2))
     return _made(chance, allowed=allowed, outside=outside, max_depth=max_depth, refusal="out")
-
-
-def _href(chance: Random, corpus: Corpus) -> str:
-    written = tear(chance, make_text(chance, corpus, 8))
-    return written.decode("utf-8", chance.choice(("replace", "surrogateescape")))

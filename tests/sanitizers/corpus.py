@@ -48,6 +48,10 @@ def make_text(chance: Random, corpus: Corpus, pieces: int) -> bytes:
     )
 
 
+def make_href(chance: Random, corpus: Corpus) -> str:
+    return tear(chance, make_text(chance, corpus, 8)).decode("utf-8", chance.choice(("replace", "surrogateescape")))
+
+
 def make_markup(chance: Random, corpus: Corpus, pieces: int) -> bytes:
     """Take part of a real page, or combine tags and text; then damage it."""
     if corpus.pages and chance.random() < 0.5:

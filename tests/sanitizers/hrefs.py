@@ -7,7 +7,7 @@ from crawler.url import _hrefs as compiled
 from crawler.url.hrefs import Origin, base_of, parse_origin
 from crawler.url.urls import UrlReader
 from tests.sanitizers.calls import Call
-from tests.sanitizers.corpus import Corpus, make_text, tear
+from tests.sanitizers.corpus import Corpus, make_href
 
 BASES = ("https://docs.example.org/a/b/page.html?x=1", "http://u:p@e.org:81/a;sid=1/b", "ftp://e.org/", "no base", "")
 READERS = (UrlReader(), UrlReader(queue_by="domain"), UrlReader(max_length=40))
@@ -55,13 +55,8 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
 
 
 def _base(chance: Random, corpus: Corpus) -> str:
-    return chance.choice(BASES) if chance.random() < 0.7 else f"https://e.org/{_href(chance, corpus)}"
+    return chance.choice(BASES) if chance.random() < 0.7 else f"https://e.org/{make_href(chance, corpus)}"
 
 
 def _hrefs(chance: Random, corpus: Corpus) -> list[str]:
-    return [_href(chance, corpus) for _ in range(chance.randrange(6))]
-
-
-def _href(chance: Random, corpus: Corpus) -> str:
-    written = tear(chance, make_text(chance, corpus, 8))
-    return written.decode("utf-8", chance.choice(("replace", "surrogateescape")))
+    return [make_href(chance, corpus) for _ in range(chance.randrange(6))]
