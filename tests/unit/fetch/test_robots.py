@@ -256,19 +256,25 @@ async def test_escapes_are_compared_whatever_their_case() -> None:
     assert (await world.robots.allows("http://a.test/c3%a9")).allowed
 
 
+def note_parsing(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each file from now on is parsed in the main thread."""
+    noted: list[bool] = []
+    parse = RobotsCache.parse
+
+    def note(self: RobotsCache, standing: RobotsStatus, /) -> RobotsRules | None:
+        noted.append(threading.current_thread() is threading.main_thread())
+        return parse(self, standing)
+
+    monkeypatch.setattr(RobotsCache, "parse", note)
+    return noted
+
+
 @pytest.mark.parametrize("is_long", [False, True])
 async def test_a_long_file_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, is_long: bool) -> None:
-    read: list[bool] = []
-    understood = RobotsCache.parse
-
-    def noted(self: RobotsCache, standing: RobotsStatus, /) -> RobotsRules | None:
-        read.append(threading.current_thread() is threading.main_thread())
-        return understood(self, standing)
-
-    monkeypatch.setattr(RobotsCache, "parse", noted)
+    in_main_thread = note_parsing(monkeypatch)
     world = World(page(RULES + b"# \n" * (LONG_CHARACTERS // 3 if is_long else 1)))
     assert not (await world.allows("/private/x")).allowed
-    assert read == [not is_long]
+    assert in_main_thread == [not is_long]
 
 
 @pytest.mark.parametrize("is_long", [False, True])
@@ -277,19 +283,12 @@ async def test_a_long_file_of_the_notes_is_read_in_a_thread(monkeypatch: pytest.
     answer = page(RULES + b"# \n" * (LONG_CHARACTERS // 3 if is_long else 1))
     before = World(answer, notes=notes)
     assert not (await before.allows("/private/x")).allowed
-    read: list[bool] = []
-    understood = RobotsCache.parse
-
-    def note(self: RobotsCache, standing: RobotsStatus, /) -> RobotsRules | None:
-        read.append(threading.current_thread() is threading.main_thread())
-        return understood(self, standing)
-
-    monkeypatch.setattr(RobotsCache, "parse", note)
+    in_main_thread = note_parsing(monkeypatch)
     after = World(answer, notes=notes)
     verdicts = await asyncio.gather(*(after.allows("/private/x") for _ in range(3)))
     assert not any(verdict.allowed or verdict.asked for verdict in verdicts)
     assert not after.web.asked
-    assert read == [not is_long]
+    assert in_main_thread == [not is_long]
 
 
 async def test_a_long_file_is_parsed_once_for_all_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:

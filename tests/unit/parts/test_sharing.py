@@ -6,9 +6,11 @@ import asyncio
 import os
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -42,19 +44,19 @@ async def crawl_with_kills(seed: int, base: Path) -> None:
     await crawl.end()
 
 
-def storm(seeds: range) -> None:
+def storm(crawl: Callable[[int, Path], Coroutine[Any, Any, None]], seeds: range) -> None:
     for seed in seeds:
         with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as base:
-            run_in_virtual_time(crawl_with_kills(seed, Path(base)))
+            run_in_virtual_time(crawl(seed, Path(base)))
 
 
 def test_a_limit_is_met_exactly_whichever_parts_die() -> None:
-    storm(range(12))
+    storm(crawl_with_kills, range(12))
 
 
 @pytest.mark.long
 def test_a_limit_is_met_exactly_in_many_histories() -> None:
-    storm(range(1000, 2000))
+    storm(crawl_with_kills, range(1000, 2000))
 
 
 async def crawl_with_power_failures(seed: int, base: Path) -> None:
@@ -83,9 +85,7 @@ async def crawl_with_power_failures(seed: int, base: Path) -> None:
 
 
 def test_a_run_after_a_power_failure_has_exactly_as_many_pages_as_it_may() -> None:
-    for seed in range(8):
-        with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as base:
-            run_in_virtual_time(crawl_with_power_failures(seed, Path(base)))
+    storm(crawl_with_power_failures, range(8))
 
 
 @in_virtual_time
@@ -166,19 +166,13 @@ async def share_addresses_with_kills(seed: int, base: Path) -> None:
     await crawl.end()
 
 
-def storm_of_addresses(seeds: range) -> None:
-    for seed in seeds:
-        with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as base:
-            run_in_virtual_time(share_addresses_with_kills(seed, Path(base)))
-
-
 def test_no_address_is_asked_too_soon_whichever_parts_die() -> None:
-    storm_of_addresses(range(12))
+    storm(share_addresses_with_kills, range(12))
 
 
 @pytest.mark.long
 def test_no_address_is_asked_too_soon_in_many_histories() -> None:
-    storm_of_addresses(range(1000, 2000))
+    storm(share_addresses_with_kills, range(1000, 2000))
 
 
 @in_virtual_time
