@@ -23,7 +23,7 @@ export function plotsOf({ columns }) {
   ];
 }
 
-export function finished(columns) {
+function finished(columns) {
   return columns.time.map((_, place) => {
     const found = FINISHED.map((name) => columns[name][place]);
     return found.includes(null) ? null : found.reduce((sum, each) => sum + each, 0);
@@ -31,7 +31,7 @@ export function finished(columns) {
 }
 
 /** How fast a count grows; null where it is not known or has begun anew. */
-export function growth(time, counts) {
+function growth(time, counts) {
   return counts.map((after, place) => {
     const before = place > 0 ? counts[place - 1] : null;
     if (before === null || after === null || after < before) return null;
@@ -51,7 +51,7 @@ function broken(time, curves) {
 }
 
 /** How many URLs are open, and by how many these grow per second lately; null as long as that is not known. */
-export function slope(time, discovered, done) {
+function slope(time, discovered, done) {
   const last = time.at(-1);
   const samples = [];
   for (let place = time.length - 1; place >= 0 && (last - time[place] <= SLOPE_S || samples.length < SLOPE_SAMPLES); place -= 1) {

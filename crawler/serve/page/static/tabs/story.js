@@ -12,7 +12,7 @@ const KNOWN = [
   ["message", "Message"], ["found_at", "Found at"], ["fetched_at", "Fetched at"], ["hit_count", "Times found"], ["truncated", "Truncated"], ["number", "Number"], ["part", "Part"],
 ];
 
-export const storyAddress = (name, url) => crawlAddress(name, `/url${query({ url })}`);
+const storyAddress = (name, url) => crawlAddress(name, `/url${query({ url })}`);
 
 export const storyLink = (name, url) => h("a", { href: storyAddress(name, url) }, url);
 
