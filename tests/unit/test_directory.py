@@ -16,12 +16,8 @@ from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused, Purpose
 from crawler.disk.unlocking import locked_to_run
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
+from tests.e2e.crawling import tree
 from tests.full_disk import no_space
-
-
-def tree(path: Path) -> dict[str, bytes | None]:
-    """Every file and folder below, with its content."""
-    return {str(entry.relative_to(path)): entry.read_bytes() if entry.is_file() else None for entry in path.rglob("*")}
 
 
 def test_a_new_directory_is_created_with_its_parents(tmp_path: Path) -> None:
