@@ -53,7 +53,6 @@ class Operated:
     """A crawl that runs, and the log of the servers that it asks."""
 
     def __init__(self, folder: Path, web: Web, log: Path, crawl: Running) -> None:
-        self.folder = folder
         self.directory = folder / "crawl"
         self.web = web
         self.crawl = crawl

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from crawler.engine import Ending
 from crawler.parts.line.messages import ToService
 from crawler.parts.line.services import PartService, PartServices, SupervisorService, SupervisorServices
 from crawler.parts.sharing.address_authority import AddressAuthority
@@ -223,7 +222,6 @@ class SharedCrawl:
         self.lives: dict[int, Life] = {}
         self.written_before = 0
         self.is_over = asyncio.Event()
-        self.ending: Ending | None = None
         self._count = 0
         self.begin_run()
 
@@ -253,18 +251,13 @@ class SharedCrawl:
         """A supervisor begins."""
         services: list[SupervisorService] = []
         if self.plan.limit is not None:
-            services.append(PageBank(limit=self.plan.limit, parts=self.plan.parts, on_reached=self._reach))
+            services.append(PageBank(limit=self.plan.limit, parts=self.plan.parts, on_reached=self.is_over.set))
         if self.plan.addresses:
             self._authority = AddressAuthority(parts=self.plan.parts, at_once=1, rest_s=self.plan.rest_s)
             services.append(self._authority)
         self.supervisor = SupervisorServices(services)
         self.written_before = self.pages
         self.is_over.clear()
-        self.ending = None
-
-    def _reach(self) -> None:
-        self.ending = Ending.LIMIT
-        self.is_over.set()
 
     async def begin(self, number: int) -> None:
         if (directory := self.directories[number]) is not None:

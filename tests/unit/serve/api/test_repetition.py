@@ -23,8 +23,7 @@ KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
 class Counting:
     """Counts what is carried out. `/slow` waits until `go` is set, `/refused` is refused until then."""
 
-    def __init__(self, folder: Path, client: aiohttp.ClientSession) -> None:
-        self.folder = folder
+    def __init__(self, client: aiohttp.ClientSession) -> None:
         self.done = 0
         self.begun = asyncio.Event()
         self.go = asyncio.Event()
@@ -69,7 +68,7 @@ async def name_caller(
 async def counting(folder: Path) -> AsyncIterator[Counting]:
     """A server that counts, as it is after a start."""
     async with aiohttp.ClientSession() as client:
-        counts = Counting(folder, client)
+        counts = Counting(client)
         app = web.Application(middlewares=[as_problems, name_caller, Repetition(Answers(folder)).middleware()])
         app.router.add_route("*", "/{any}", counts.count)
         runner = web.AppRunner(app, access_log=None)
