@@ -114,12 +114,12 @@ class SharedSet(LocalSet, Protocol):
         ...
 
     async def leave(self) -> None:
-        """To leave without having entered does no harm, nor does a server that is gone."""
+        """End the membership. Does nothing if this never entered, or if the server is gone."""
         ...
 
     async def delete(self) -> None:
-        """Delete all that the server has of a set that belongs to this crawl alone. Of one that is shared, delete
-        nothing; but say that this crawl is gone, because its ledger is about to be deleted. A set of which only a part
+        """Delete all that the server has of a set that belongs to this crawl alone. Delete nothing of a shared set, but
+        say that this crawl is gone, because its ledger is about to be deleted. A set of which only a part
         could be deleted has another memory."""
         ...
 

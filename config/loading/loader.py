@@ -158,8 +158,9 @@ def setting_values(
     *,
     backends: Backends = OwnBackends(),  # noqa: B008 - a value without state
 ) -> dict[str, object]:
-    """The values, by key, that the arguments of `--set` give to settings of a file. Of a table in which they change
-    something, all of it. Paths are as they were given, and no file that they name is read. Raises `ConfigError`."""
+    """The values, by key, that the arguments of `--set` give to settings of a file. A table in which they change
+    something is there as a whole. Paths are as they were given, and no file that they name is read. Raises
+    `ConfigError`."""
     sources = read_sources(path, overrides=overrides, environ={}, preset=None, as_run=False)
     problems = [problem for source in sources for problem in source.problems]
     values, refused = _check_values(

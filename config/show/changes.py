@@ -29,7 +29,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def root_key(self) -> str:
-        """The key of the setting. Of one in a block, the key of this kind of blocks, such as `site`."""
+        """The key of the setting, or, for one in a block, of this kind of blocks, such as `site`."""
         return self.key.partition("[")[0]
 
 

@@ -48,7 +48,7 @@ def deviation(count: int, expected: float, *, variance: float | None = None) -> 
 
 
 def clustering(hits: Sequence[int], probes: int) -> float:
-    """By what factor the variance of the sum of hits exceeds that of as many independent probes; at least 1.
+    """The factor by which the variance of the sum of hits exceeds that of as many independent probes; at least 1.
 
     `hits` has the hits at each place. The `probes` were spread evenly over the places, and each place may have its own
     probability of a hit. (This is the design effect of cluster sampling, Kish 1965.)

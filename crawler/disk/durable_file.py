@@ -103,8 +103,8 @@ def has_rows(path: Path) -> bool:
 
 
 def delete_folders(folders: Iterable[Path]) -> None:
-    """Delete those that exist, in this order. Of a link to another disk, what is there is deleted, and the link stays.
-    Raises `OSError`."""
+    """Delete those that exist, in this order. A link to another disk stays, and what it leads to is deleted. Raises
+    `OSError`."""
     for folder in filter(Path.exists, folders):
         if not folder.is_symlink():
             shutil.rmtree(folder)

@@ -48,7 +48,7 @@ class Keeping:
 
     A file goes a minute after it was chosen, since a request that is on its way may still end in a reference to it. For
     the same reason a cycle begins a minute after the one before was over; meanwhile servers are asked for whole pages.
-    Of a crawl in parts, each looks at the output of all, and deletes its own.
+    In a crawl in parts, each part looks at the output of all, and deletes its own.
     """
 
     def __init__(

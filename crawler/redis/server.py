@@ -35,7 +35,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def user(self) -> str | None:
-        """Whom the URL names."""
+        """The user that the URL names."""
         name = urlsplit(self.url).username
         return None if not name else unquote(name)
 

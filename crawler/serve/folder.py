@@ -223,8 +223,8 @@ def check_kind(path: Path) -> None:
 
 
 def _digest(loaded: Loaded) -> str:
-    """Of what differs from the defaults, so that another version finds the same digest: it may have further settings,
-    or another order of them. What `[[site]]` overrides counts also if it is the default."""
+    """The digest of what differs from the defaults. Another version finds the same one, although it may have further
+    settings, or another order of them. What `[[site]]` overrides counts also if it is the default."""
     given = {
         key: value
         for key, setting, value in all_values(loaded.config)

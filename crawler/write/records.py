@@ -125,8 +125,8 @@ def record_files(directory: Path) -> list[Path]:
 def read_records(
     *directories: Path, last_only: bool = False, on_damage: OnDamage | None = None
 ) -> Iterator[PageRecord]:
-    """All records of a directory in the order written, one at a time. Of several, as of a crawl in parts, one after
-    another.
+    """All records of a directory in the order written, one at a time. Several directories, such as those of a crawl in
+    parts, are read one after another.
 
     A record that was written again appears twice; with `last_only`, only its last copy. That reads the files twice, and
     takes one bit of memory per record number. Lines that can't be decoded are reported to `on_damage`, by default

@@ -128,8 +128,8 @@ class _RegisteredSettings:
         return Prepared(plan=msgspec.structs.replace(prepared.plan, changes=changes))
 
     def _mended(self, refused: AbstractSet[str | None], read: Read) -> Loaded:
-        """The settings so far, with what the request says instead of those that are refused. With what a file says, it
-        is not known which others it changes."""
+        """The settings so far, with what the request says instead of those that are refused. If it names a file, we
+        can't know which others that changes."""
         if isinstance(self._request, Set):
             given = [each for each in self._request.settings if each.partition("=")[0].strip() in refused]
             read = reader_of_settings(self._directory, given)

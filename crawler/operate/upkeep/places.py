@@ -158,8 +158,8 @@ def lock_all_parts(path: Path) -> Iterator[Places]:
 
 @contextmanager
 def open_states(places: Places) -> Iterator[tuple[dict[int, FrontierState], dict[int, str]]]:
-    """The open states of the parts, by number, and why others can't be opened. Of a crawl that is not in parts, that
-    raises `StoreFailed` or `StoreRefused`."""
+    """The open states of the parts, by number, and why others can't be opened. Raises `StoreFailed` or `StoreRefused`
+    if that of a crawl that is not in parts can't be opened."""
     states: dict[int, FrontierState] = {}
     broken = dict(places.broken)
     with ExitStack() as stack:

@@ -37,7 +37,7 @@ class WatchedPart:
         """The machine that runs it, whose processes `last_status` counts together; None if that is this one."""
 
     def pid_now(self) -> int | None:
-        """Of its process at this moment, if that runs on this machine."""
+        """The pid of its process at this moment, if that runs on this machine."""
         return self.pid
 
     def begin(self, send: SendToPart, pid: int | None) -> None:

@@ -52,7 +52,7 @@ class _Reading:
 
 
 class _Sum(msgspec.Struct, frozen=True):
-    """Of digests of lines, in whatever order: equal for the same lines."""
+    """The sum of the digests of lines. The same lines have the same sum, in any order."""
 
     count: int
     total: int

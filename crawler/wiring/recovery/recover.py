@@ -127,7 +127,7 @@ class _Output:
         self.settled.close()
 
     def count_unknown(self, pruned: NumberSet) -> int:
-        """Of numbers whose records were deleted, those that have no other record."""
+        """How many numbers of deleted records have no other record."""
         return pruned.count_without(self.settled.recorded)
 
     def unread(self, ledger: LedgerReads) -> int:
@@ -159,8 +159,8 @@ class _Output:
         return url if url is not None and self._sources.owns(url.queue_key) else None
 
     def _missing(self, directory: CrawlDirectory, links: Iterator[CrawlUrl]) -> Iterator[CrawlUrl]:
-        """Of links that were found in this output, those that the state may lack: of its own output all, because links
-        that were on their way to other parts are lost with it."""
+        """Those of the links in an output that the state may lack. From its own output these are all, because links
+        that were on their way to other parts are lost with it. From other output these are the links that it owns."""
         return links if directory is self._sources.own else (url for url in links if self._own(url))
 
     def links(self) -> Iterator[CrawlUrl]:

@@ -147,8 +147,8 @@ class ReportPageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class DiffQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """With what a crawl is compared: itself at a moment, an earlier run of its schedule, or another crawl; and which
-    URLs."""
+    """What a crawl is compared with: itself at a moment, an earlier run of its schedule, or another crawl. And which
+    URLs to list."""
 
     since: Annotated[float, msgspec.Meta(ge=-1e9, le=1e11)] | None = None
     """In seconds since 1970; a moment that is not positive counts from now."""

@@ -71,7 +71,7 @@ class Pace:
 
 
 def client_of(address: str | None) -> str:
-    """Whom requests from an address are counted for. Empty for the local socket."""
+    """The client that requests from an address count for. Empty for the local socket."""
     if not address:
         return ""
     try:
