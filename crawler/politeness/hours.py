@@ -58,7 +58,10 @@ class _Span:
         self._days = _days(match["days"])
         self._begin_min = begin_min
         self._end_min = end_min if end_min > begin_min else end_min + _DAY_MIN
-        self._zone = _zone(match["zone"] or "UTC")
+        try:
+            self._zone = read_zone(match["zone"] or "UTC")
+        except ValueError as error:
+            raise ValueError(f"{_EXPECTED}; {error}") from None
 
     def around(self, now: float) -> list[tuple[float, float]]:
         """Begin and end of its occurrences, from the day before `now` until it has recurred. Seconds since 1970."""
@@ -101,11 +104,11 @@ def _day(name: str) -> int:
     return _DAYS.index(name)
 
 
-def _zone(name: str) -> ZoneInfo:
+def read_zone(name: str) -> ZoneInfo:
+    """A time zone. Raises `ValueError` if this machine does not know it."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(
-            f"{_EXPECTED}; this machine knows no time zone {name!r}: check its name, or bring them all with "
-            "`pip install tzdata`"
+            f"this machine knows no time zone {name!r}: check its name, or bring them all with `pip install tzdata`"
         ) from None

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from config import Loaded
+from crawler.politeness.hours import read_zone
 
 _FIELDS: Final = 5
 _NEVER_S: Final = timedelta(days=36_525).total_seconds()
@@ -14,7 +14,9 @@ _NEVER_S: Final = timedelta(days=36_525).total_seconds()
 def next_tick(loaded: Loaded) -> Callable[[float], float] | None:
     """A function that returns when the schedule is next due after a moment, both in seconds since 1970. None if there
     is no schedule. Raises `ConfigError`."""
-    schedule, zone = loaded.config.daemon.schedule, _zone(loaded)
+    schedule = loaded.config.daemon.schedule
+    with loaded.refusing("daemon.time_zone"):
+        zone = read_zone(loaded.config.daemon.time_zone)
     if schedule is None:
         return None
     from cronsim import CronSim, CronSimError  # noqa: PLC0415 - most crawls have no schedule
@@ -38,14 +40,3 @@ def next_tick(loaded: Loaded) -> Callable[[float], float] | None:
         return next((each for each in found if each > moment), moment + _NEVER_S)
 
     return tick_after
-
-
-def _zone(loaded: Loaded) -> ZoneInfo:
-    name = loaded.config.daemon.time_zone
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise loaded.refuse(
-            "daemon.time_zone",
-            f"this machine knows no time zone {name!r}: check its name, or bring them all with `pip install tzdata`",
-        ) from None
