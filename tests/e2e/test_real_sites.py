@@ -171,7 +171,7 @@ def test_a_part_of_a_site_is_crawled_by_bs4_as_an_independent_walk_finds_it(
     site: Site, part: str, tmp_path: Path
 ) -> None:
     start = site.url + part
-    walked = walk(start)
+    walked = walk(start, prefix=start)
     assert 50 < len(walked.having(200)) < 500
     records = crawl(
         start,

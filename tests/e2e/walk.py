@@ -60,9 +60,10 @@ class Walked(NamedTuple):
         return {url for url, its_status in self.statuses.items() if its_status == status}
 
 
-def walk(start: str) -> Walked:
-    """Fetch all that can be reached from `start` and begins with it."""
+def walk(start: str, *, prefix: str | None = None) -> Walked:
+    """Fetch all that can be reached from `start` without leaving its host, or what begins with `prefix`."""
     walked = Walked({}, {}, {})
+    within = prefix or urljoin(start, "/")
     waiting = deque([start])
     connection = http.client.HTTPConnection(urlsplit(start).netloc)
     try:
@@ -83,18 +84,18 @@ def walk(start: str) -> Walked:
                 charset = response.headers.get_content_charset()
                 match response.headers.get_content_type():
                     case "text/html":
-                        found = walked.links[url] = set(links(body, url, charset))
+                        found = walked.links[url] = set(links(body, url, charset=charset))
                     case "text/css":
                         found = walked.links[url] = {
                             _absolute(url, href) for href in css_urls(body.decode(charset or "utf-8"))
                         }
-            waiting.extend(found_url for found_url in found if found_url.startswith(start))
+            waiting.extend(found_url for found_url in found if found_url.startswith(within))
     finally:
         connection.close()
     return walked
 
 
-def links(html: bytes, url: str, charset: str | None) -> Iterator[str]:
+def links(html: bytes, url: str, *, charset: str | None = None) -> Iterator[str]:
     """The http and https URLs of a page, absolute, without fragment."""
     root = lxml.etree.fromstring(html, lxml.etree.HTMLParser(encoding=charset, huge_tree=True))
     base = next((element.get("href") for element in root.iter("base") if element.get("href")), None)
