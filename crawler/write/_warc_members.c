@@ -9,7 +9,7 @@
 #include "../page/_digest_text.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 2
+#define VERSION 3
 
 #define DIGEST "WARC-Block-Digest: sha1:"
 #define END "\r\n\r\n"
@@ -118,15 +118,9 @@ put_value(buffer *to, PyObject *value)
 }
 
 static int
-is_field(PyObject *it)
-{
-    return PyTuple_Check(it) && PyTuple_Size(it) == 2;
-}
-
-static int
 put_field(buffer *to, PyObject *field)
 {
-    if (!is_field(field)) {
+    if (!PyTuple_Check(field) || PyTuple_Size(field) != 2) {
         PyErr_SetString(PyExc_TypeError, "expected fields: names and values, in pairs");
         return -1;
     }
@@ -167,44 +161,6 @@ lines(PyObject *Py_UNUSED(module), PyObject *args)
     return made;
 }
 
-static int
-is_named(PyObject *name, const char *wanted, Py_ssize_t size)
-{
-    if (PyBytes_Size(name) != size)
-        return 0;
-    const char *from = PyBytes_AsString(name);
-    for (Py_ssize_t i = 0; i < size; i++)
-        if ((from[i] >= 'A' && from[i] <= 'Z' ? from[i] + ('a' - 'A') : from[i]) != wanted[i])
-            return 0;
-    return 1;
-}
-
-static PyObject *
-places(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *headers, *held;
-    const char *name;
-    Py_ssize_t size;
-    if (!PyArg_ParseTuple(args, "Oy#:places", &headers, &name, &size) || (held = PySequence_Tuple(headers)) == NULL)
-        return NULL;
-    PyObject *found = PyList_New(0);
-    Py_ssize_t count = PyTuple_Size(held);
-    for (Py_ssize_t at = 0; found != NULL && at < count; at++) {
-        PyObject *header = PyTuple_GetItem(held, at);
-        if (!is_field(header) || !PyBytes_Check(PyTuple_GetItem(header, 0))) {
-            PyErr_SetString(PyExc_TypeError, "expected headers: names and values in bytes, in pairs");
-            Py_CLEAR(found);
-        } else if (is_named(PyTuple_GetItem(header, 0), name, size)) {
-            PyObject *place = PyLong_FromSsize_t(at);
-            if (place == NULL || PyList_Append(found, place) < 0)
-                Py_CLEAR(found);
-            Py_XDECREF(place);
-        }
-    }
-    Py_DECREF(held);
-    return found;
-}
-
 /* Write the digest of a block. `sha1` does not keep the block: it lies in the record. */
 static int
 write_digest(char *to, PyObject *sha1, char *block, Py_ssize_t size)
@@ -232,8 +188,8 @@ record(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *sha1, *common, *fields, *block, *made = NULL;
     const char *kind, *urn;
     Py_ssize_t kind_size, urn_size, size = 0;
-    if (!PyArg_ParseTuple(args, "Os#s#SOO!:record", &sha1, &kind, &kind_size, &urn, &urn_size, &common, &fields,
-                          &PyTuple_Type, &block))
+    if (!PyArg_ParseTuple(args, "Os#s#O!OO!:record", &sha1, &kind, &kind_size, &urn, &urn_size, &PyBytes_Type, &common,
+                          &fields, &PyTuple_Type, &block))
         return NULL;
     Py_ssize_t pieces = PyTuple_Size(block);
     for (Py_ssize_t i = 0; i < pieces; i++) {
@@ -277,7 +233,6 @@ done:
 
 static PyMethodDef methods[] = {
     {"lines", lines, METH_VARARGS, NULL},
-    {"places", places, METH_VARARGS, NULL},
     {"record", record, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -6,7 +6,6 @@ from crawler.write.warc_members import Field, Hash, Value
 VERSION: Final[int]
 
 def lines(first: Value, fields: Iterable[Field], /) -> bytes: ...
-def places(headers: Iterable[tuple[bytes, bytes]], name: bytes, /) -> list[int]: ...
 def record(
     sha1: Callable[[bytes], Hash],
     kind: str,

@@ -1,11 +1,14 @@
 """Heads of requests and responses, as WARC records have them. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from crawler.page import NotModified, Page, Redirect
-from crawler.write.warc_members import Field, encoded, lines, places
+from crawler.page import NotModified, Page, Redirect, wanted_headers
+from crawler.write.warc_members import encoded, lines
 
 _KNOWN_HTTP_VERSIONS: Final = ("1.0", "1.1")
+_TRANSFER_ENCODING: Final = b"transfer-encoding"
+_CONTENT_LENGTH: Final = b"content-length"
 _END: Final = b"\r\n"
 
 
@@ -17,18 +20,29 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     None if the response has no body.
     """
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
-    headers: list[Field] = [*response.headers]
-    replaced = places(response.headers, b"transfer-encoding")
-    if body_bytes is not None:
-        lengths = places(response.headers, b"content-length")
-        wrong = [at for at in lengths if response.headers[at][1].strip() != b"%d" % body_bytes]
-        if wrong:
-            replaced += wrong
-            headers.append(("Content-Length", body_bytes))
-    for at in replaced:
-        name, value = response.headers[at]
-        headers[at] = b"X-Archive-Orig-" + name, value
+    length = None if body_bytes is None else b"%d" % body_bytes
+    headers = response.headers
+    about_body = wanted_headers(headers, (_TRANSFER_ENCODING, _CONTENT_LENGTH))
+    if any(_does_not_fit(name, value, length) for name, value in about_body):
+        headers = _corrected(headers, length)
     return lines(_as_sent(f"HTTP/{version} {response.status} {response.reason}"), headers) + _END
+
+
+def _does_not_fit(name: bytes, value: bytes, length: bytes | None) -> bool:
+    """Whether a header, whose name is in lower case, does not fit a body of that length without transfer coding."""
+    return name == _TRANSFER_ENCODING or (name == _CONTENT_LENGTH and length is not None and value.strip() != length)
+
+
+def _corrected(headers: Sequence[tuple[bytes, bytes]], length: bytes | None) -> list[tuple[bytes, bytes]]:
+    corrected: list[tuple[bytes, bytes]] = []
+    lacks_length = False
+    for name, value in headers:
+        fits = not _does_not_fit(lower := name.lower(), value, length)
+        corrected.append((name if fits else b"X-Archive-Orig-" + name, value))
+        lacks_length |= lower == _CONTENT_LENGTH and not fits
+    if lacks_length and length is not None:
+        corrected.append((b"Content-Length", length))
+    return corrected
 
 
 def request_head(response: Page | Redirect | NotModified) -> bytes:

@@ -26,7 +26,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 2  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 3  # False if it was compiled from older code
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 20
@@ -58,11 +58,6 @@ def lines_in_python(first: Value, fields: Iterable[Field], /) -> bytes:
     written = [] if first is None else [_encoded(first)]
     written += [b"%b: %b" % (_encoded(name), _encoded(value)) for name, value in fields if value is not None]
     return b"".join([_LINE_BREAKS.sub(b" ", line) + b"\r\n" for line in written])
-
-
-def places_in_python(headers: Iterable[tuple[bytes, bytes]], name: bytes, /) -> list[int]:
-    """Where headers of that name stand. It is in lower case; theirs may be in any."""
-    return [at for at, (each, _) in enumerate(headers) if each.lower() == name]
 
 
 def _encoded(value: str | bytes | int) -> bytes:
@@ -107,7 +102,6 @@ def _head(kind: str, urn: str, headers: bytes, size: int, digest: str) -> bytes:
 
 
 lines = compiled.lines if IS_COMPILED else lines_in_python  # type: ignore[possibly-undefined]
-places = compiled.places if IS_COMPILED else places_in_python
 record = compiled.record if IS_COMPILED else record_in_python
 
 

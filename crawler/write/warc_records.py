@@ -20,11 +20,12 @@ from crawler.page import (
     WithBody,
     body_digest,
     rfc3339,
+    wanted_headers,
 )
 from crawler.write.cdxj.lines import REVISIT, CaptureFacts
 from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
-from crawler.write.warc_members import Field, Urns, encoded, lines, member, places
+from crawler.write.warc_members import Field, Urns, encoded, lines, member
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -181,8 +182,8 @@ def _common(fetched: Answer | Failure, date: str, subject: _Subject, *, url: str
 
 
 def _declared_type(fetched: Answer) -> str | None:
-    for at in places(fetched.headers, b"content-type"):
-        return fetched.headers[at][1].partition(b";")[0].strip().decode("latin-1") or None
+    for _, value in wanted_headers(fetched.headers, (b"content-type",)):
+        return value.partition(b";")[0].strip().decode("latin-1") or None
     return None
 
 

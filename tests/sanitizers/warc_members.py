@@ -4,7 +4,7 @@ import hashlib
 from random import Random
 
 from crawler.write import _warc_members as compiled
-from crawler.write.warc_members import Field, Value, lines_in_python, places_in_python, record_in_python
+from crawler.write.warc_members import Field, Value, lines_in_python, record_in_python
 from tests.sanitizers.calls import Call
 from tests.sanitizers.corpus import Corpus, make_text, tear
 
@@ -13,9 +13,6 @@ def compare(chance: Random, corpus: Corpus) -> None:
     first, fields = _value(chance, corpus), _fields(chance, corpus)
     assert compiled.lines(first, fields) == lines_in_python(first, fields), (first, fields)
     kind, urn, block = _word(chance, corpus), _word(chance, corpus), _block(chance, corpus)
-    received = _headers(chance, corpus)
-    for name, _ in [*received, (b"content-length", b"")]:
-        assert compiled.places(received, name.lower()) == places_in_python(received, name.lower()), received
     headers = lines_in_python(None, fields)
     given = (hashlib.sha1, kind, urn, headers, fields[::2], block)
     assert compiled.record(*given) == record_in_python(*given), given
@@ -27,7 +24,6 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
     return [
         (compiled.lines, (_value(chance, corpus), fields)),
         (compiled.lines, (None, tuple(fields))),
-        (compiled.places, (_headers(chance, corpus), b"content-type")),
         (compiled.record, (hashlib.sha1, "response", "uuid:1", b"A: b\r\n", fields, block)),
     ]
 
@@ -35,11 +31,6 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
 def _fields(chance: Random, corpus: Corpus) -> list[Field]:
     names = [_value(chance, corpus) for _ in range(chance.randrange(20))]
     return [(name, _value(chance, corpus)) for name in names if isinstance(name, str | bytes)]
-
-
-def _headers(chance: Random, corpus: Corpus) -> list[tuple[bytes, bytes]]:
-    names = [b"Content-Length", b"CONTENT-TYPE", make_text(chance, corpus, 3), make_text(chance, corpus, 3)]
-    return [(chance.choice(names), b"1") for _ in range(chance.randrange(9))]
 
 
 def _value(chance: Random, corpus: Corpus) -> Value:

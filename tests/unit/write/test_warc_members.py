@@ -13,8 +13,6 @@ from crawler.write.warc_members import (
     Value,
     lines,
     lines_in_python,
-    places,
-    places_in_python,
     record,
     record_in_python,
 )
@@ -45,13 +43,6 @@ def test_no_value_begins_a_field_of_its_own(make: Callable[[Value, Sequence[Fiel
 @example("a" * 2047, [("b" * 2047, "c" * 5000)])
 def test_lines_are_the_same_from_c_and_from_python(first: Value, fields: list[Field]) -> None:
     assert lines(first, fields) == lines_in_python(first, fields)
-
-
-@needs_compiled
-@given(st.lists(st.tuples(st.sampled_from([b"Set-Cookie", b"set-cookie", b"\xc9a"]) | st.binary(), st.binary())))
-def test_headers_are_found_at_the_same_places_from_c_and_from_python(headers: list[tuple[bytes, bytes]]) -> None:
-    for name in (b"set-cookie", b"\xc9a", b""):
-        assert places(headers, name) == places(tuple(headers), name) == places_in_python(headers, name)
 
 
 @needs_compiled
