@@ -7,7 +7,7 @@
 #include "_scan_start_tags.h"
 
 /* Raised with each change of the arguments or results of the scan. */
-#define VERSION 24
+#define VERSION 25
 
 static quirks
 quirks_of(span doctype)
@@ -193,7 +193,8 @@ prepare(PyObject *module)
     for (int i = 0; i < KNOWN; i++)
         if ((state->elements[i] = PyUnicode_InternFromString(ELEMENTS[i].name)) == NULL)
             return -1;
-    if ((state->table_type = PyType_FromModuleAndSpec(module, &table_spec, NULL)) == NULL)
+    if ((state->table_type = PyType_FromModuleAndSpec(module, &table_spec, NULL)) == NULL ||
+        register_sequence(state->table_type) < 0)
         return -1;
     state->nothing = PyUnicode_InternFromString("");
     state->blank = PyUnicode_InternFromString(" ");

@@ -290,4 +290,17 @@ static PyType_Spec table_spec = {
     .slots = table_slots,
 };
 
+/* Makes `isinstance` call it a sequence. */
+static int
+register_sequence(PyObject *type)
+{
+    PyObject *module = PyImport_ImportModule("collections.abc");
+    PyObject *sequence = module == NULL ? NULL : PyObject_GetAttrString(module, "Sequence");
+    PyObject *registered = sequence == NULL ? NULL : PyObject_CallMethod(sequence, "register", "O", type);
+    Py_XDECREF(module);
+    Py_XDECREF(sequence);
+    Py_XDECREF(registered);
+    return registered == NULL ? -1 : 0;
+}
+
 #endif

@@ -27,7 +27,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 24  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 25  # False if it was compiled from older code
 
 _KINDS: Final = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
 """Of the links that the scan makes."""

@@ -5,7 +5,7 @@ A canonical rule ends the crawl: by a wrong canonical URL, a page would be taken
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from time import time
 from typing import TypeVar
@@ -111,9 +111,11 @@ def _checked(value: msgspec.Struct, expected: type[_Value]) -> _Value:
     return msgspec.convert(plain, expected, builtin_types=(bytes,))
 
 
-def _plain(value: object) -> str:
+def _plain(value: object) -> str | list[object]:
     if isinstance(value, str):
         return str(value)  # parsers return texts of types of their own
+    if isinstance(value, Sequence):
+        return list(value)  # the links of our extractor, for example
     raise TypeError(f"expected a plain value, found {type(value).__name__}")
 
 

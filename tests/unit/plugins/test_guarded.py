@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from crawler.page import Extract, Failure, FailureKind, Fetched, Link, LinkKind, Page, Preference, Redirect, Request
+from crawler.read.html.lexbor import lexbor_extractor
 from crawler.wiring.plugins.guarded import GuardedExtractor, GuardedFetcher
 
 PAGE = Page(
@@ -89,6 +90,11 @@ def test_a_wrong_value_in_an_extract_is_the_error_of_the_page(wrong: dict[str, A
     assert found.error is not None
     assert found.error.startswith("the extractor x failed: ")
     assert place in found.error
+
+
+def test_an_extractor_may_return_what_ours_has_found() -> None:
+    found = lexbor_extractor().extract(msgspec.structs.replace(PAGE, body=b"<a href=b>c</a>"))
+    assert extract(lambda: found).links == [Link("b", LinkKind.LINK, "c")]
 
 
 def test_an_extractor_that_is_cancelled_by_nobody_costs_the_page() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Sequence
 from html.entities import html5
 from itertools import count, islice
 from typing import Any
@@ -74,6 +75,7 @@ def test_links_are_a_sequence() -> None:
         Link("d", LinkKind.EMBED),
         Link("e#f", LinkKind.LINK, "\xe9"),
     ]
+    assert issubclass(type(links), Sequence)
     assert len(links) == 3
     assert (links[0], links[-1]) == (made[0], made[-1])
     assert links[0] is links[0]
