@@ -110,6 +110,8 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
         (["crawl", "--delay-factor=2"], "write `--set politeness.delay_factor=VALUE`;"),
         (["crawl", "--interval", "2"], "write `--set recrawl.interval_s=VALUE` or `--set progress.interval_s=VALUE`;"),
         (["status", "--max-depth", "2"], "no such option '--max-depth'; `onceover status --help` shows the usage"),
+        (["status", ""], "'DIR': expected a path, found an empty text; write . for the current directory"),
+        (["export", "a crawl", "--format", "csv", "--to", ""], "'--to': expected a path, found an empty text"),
     ],
 )
 def test_what_users_of_other_crawlers_try_is_answered_with_what_to_write(

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from crawler.cli.operate.options import as_json, directory, part, place, show
+from crawler.cli.operate.options import as_json, directory, named_path, part, place, show
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.copies.content import CopiedPart
 from crawler.operate.upkeep.backing_up import back_up
@@ -24,7 +24,7 @@ _PROGRESS_EVERY_S: Final = 0.5
 @directory
 @click.option(
     "--to",
-    type=click.Path(path_type=Path),
+    type=named_path,
     required=True,
     metavar="COPY",
     help="A folder of its own, best on another disk. If it holds the last copy, only what is new is copied.",
@@ -52,10 +52,8 @@ def part_line(copied: CopiedPart) -> str:
 
 
 @click.command()
-@click.argument("copy", metavar="COPY", type=click.Path(path_type=Path))
-@click.option(
-    "--to", type=click.Path(path_type=Path), metavar="DIR", help="A directory that is empty or does not exist."
-)
+@click.argument("copy", metavar="COPY", type=named_path)
+@click.option("--to", type=named_path, metavar="DIR", help="A directory that is empty or does not exist.")
 @click.option(
     "--part",
     type=click.IntRange(min=0),

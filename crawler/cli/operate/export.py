@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 import click
 import msgspec
 
-from crawler.cli.operate.options import directory, note_elsewhere, part, place
+from crawler.cli.operate.options import directory, named_path, note_elsewhere, part, place
 from crawler.cli.run.streams import say_result
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import read_file
@@ -51,7 +51,7 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
 @click.option(
     "--to",
-    type=click.Path(path_type=Path),
+    type=named_path,
     required=True,
     metavar="PATH",
     help="A file, if it has the ending of the format, such as pages.csv; otherwise a folder for files.",

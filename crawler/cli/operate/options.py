@@ -17,7 +17,20 @@ from crawler.disk.layout import part_directory
 from crawler.operate.missing import notes_of_missing
 from crawler.operate.reach import ReachedCrawl, reach
 
-directory = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+
+class _NamedPath(click.Path):
+    """A path. An empty one would be the current directory, which nobody means who writes `--to "$UNSET"`."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if value == "":
+            self.fail("expected a path, found an empty text; write . for the current directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+named_path: Final = _NamedPath(path_type=Path)
+directory = click.argument("directory", metavar="DIR", type=named_path)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -12,6 +12,7 @@ from crawler.cli.operate.options import (
     directory,
     go_on_command,
     named,
+    named_path,
     note_elsewhere,
     of_daemon,
     part,
@@ -30,7 +31,7 @@ from crawler.status import number_of, rate, row_lines, size
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), required=False)
+@click.argument("directory", metavar="DIR", type=named_path, required=False)
 @part
 @of_daemon
 @as_json
