@@ -19,6 +19,8 @@ VALUES = (
     b" 123456789012345",
     b" " + b"x" * 9000,
 )
+FRAMING = (b"Content-Length: 5", b"content-length:0005\t", b"Transfer-Encoding: chunked", b"Connection: Close")
+"""Without such lines, no head with a body is plain."""
 
 
 def compare(chance: Random, corpus: Corpus) -> None:
@@ -37,6 +39,8 @@ def _received(chance: Random, corpus: Corpus) -> bytes:
 
 
 def _line(chance: Random, corpus: Corpus) -> bytes:
+    if chance.random() < 0.4:
+        return chance.choice(FRAMING)
     word = chance.choice(corpus.words).strip() or b"X"
     name = word if chance.random() < 0.7 else word.title()
     return name + b":" + (chance.choice(VALUES) if chance.random() < 0.8 else make_text(chance, corpus, 3))
