@@ -331,6 +331,20 @@ async def test_a_server_that_closes_what_is_kept_now_and_then_is_still_sent_more
         assert server.connections == 4
 
 
+async def test_kept_connections_that_nobody_uses_are_closed_after_a_while_and_forgotten(
+    fetchers: Fetchers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.fetch.connect.network._KEEP_ALIVE_S", 0.05)
+    async with raw_server({"/": [page(b"x")]}) as server:
+        fetcher = fetchers()
+        for _ in range(2):
+            for _ in range(3):
+                assert await body(fetcher, server.url()) == b"x"
+            await server.gone.wait()
+        pool = fetcher._network._connector
+        assert not [*pool._conns, *pool._acquired, *pool._acquired_per_host]
+
+
 async def test_a_server_that_hangs_up_in_silence_is_a_failure_once(fetchers: Fetchers) -> None:
     async with raw_server({"/": [HANG]}) as server:
         for timeout_s in (0.2, 2.0, 20.0, MAX_WAIT_S):  # longer on a machine that has not asked in time
