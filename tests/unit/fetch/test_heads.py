@@ -278,6 +278,15 @@ async def test_what_can_be_no_head_is_refused_at_once(rubbish: bytes) -> None:
     assert handler.exception() is not None
 
 
+async def test_a_head_that_comes_just_after_its_request_was_given_up_is_dropped() -> None:
+    handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
+    handler.connection_made(Wire())
+    handler.begin_request(may_have_body=True)
+    handler.read().cancel()
+    handler.data_received(page(BODY))
+    assert (len(handler), handler.exception()) == (0, None)
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("piece", [1000, 100_000])
 async def test_empty_lines_before_a_head_are_passed_over_at_once(
