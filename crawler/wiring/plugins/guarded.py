@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
 from time import time
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from crawler.wiring.plugins.loading import in_one_line
 log = logging.getLogger(__name__)
 
 _Value = TypeVar("_Value", bound=msgspec.Struct)
+
+_HEADERS: Final = ("headers", "request_headers")
 
 
 class GuardedExtractor:
@@ -65,7 +67,7 @@ class GuardedFetcher:
             fetched = await self._fetcher.fetch(request)
             if not isinstance(fetched, Fetched):
                 raise TypeError(f"expected a page or a failure, found {type(fetched).__name__}")
-            return _with_enums(fetched, _checked(fetched, type(fetched)))
+            return _as_declared(fetched, _checked(fetched, type(fetched)))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
@@ -119,12 +121,23 @@ def _plain(value: object) -> str | list[object]:
     raise TypeError(f"expected a plain value, found {type(value).__name__}")
 
 
-def _with_enums(fetched: _Value, checked: _Value) -> _Value:
-    """What was fetched, with words made members of their enums. It is no copy, so that what the body of a page of ours
-    takes still counts in the budget of memory."""
-    words = {
-        name: member
+def _as_declared(fetched: _Value, checked: _Value) -> _Value:
+    """What was fetched, with words made members of their enums, and lists and buffers made pairs and bytes. If nothing
+    has to be changed, it is no copy, so that what the body of a page of ours takes still counts in the budget of
+    memory."""
+    changes = {
+        name: value
         for name in fetched.__struct_fields__
-        if isinstance(member := getattr(checked, name), Enum) and getattr(fetched, name) is not member
+        if (isinstance(value := getattr(checked, name), Enum | bytes) or name in _HEADERS)
+        and not _has_types_of(getattr(fetched, name), value)
     }
-    return msgspec.structs.replace(fetched, **words) if words else fetched
+    return msgspec.structs.replace(fetched, **changes) if changes else fetched
+
+
+def _has_types_of(value: object, checked: object) -> bool:
+    """Whether a value, and each of its parts, has the type that it has after the check."""
+    if type(value) is not type(checked):
+        return False
+    if isinstance(value, list | tuple) and isinstance(checked, list | tuple):
+        return all(map(_has_types_of, value, checked))
+    return True

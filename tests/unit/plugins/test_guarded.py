@@ -141,6 +141,18 @@ async def test_the_word_of_a_kind_stands_for_it() -> None:
     assert found.kind is FailureKind.CONNECT
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [[[b"ETag", b"1"]], ((b"ETag", b"1"),), [(b"ETag", bytearray(b"1"))], [(memoryview(b"ETag"), b"1")]],
+    ids=["lists", "tuple", "bytearray", "memoryview"],
+)
+async def test_headers_that_a_plug_in_has_as_lists_or_buffers_are_made_pairs_of_bytes(headers: Any) -> None:
+    found = await fetch(lambda: msgspec.structs.replace(PAGE, headers=headers, body=bytearray(b"body")))
+    assert isinstance(found, Page)
+    assert repr((found.headers, found.body)) == repr(([(b"ETag", b"1")], b"body"))
+    assert found.header("etag") == "1"
+
+
 async def test_a_fetcher_that_is_cancelled_by_nobody_costs_the_url() -> None:
     found = await fetch(cancelled)
     assert isinstance(found, Failure)
