@@ -12,7 +12,8 @@ from visited import RecallingSet, SharedSet, VisitedSet, is_prompt
 
 
 class Asking(Protocol):
-    """The caller holds the lock of admission from asking until it has written the answer."""
+    """The caller holds the lock of admission from asking until it has written the answer. It may call `recalls` without
+    the lock, but not while another holds it: the set may know URLs then that are not written yet."""
 
     is_prompt: bool
     """Whether an answer never has to be waited for, except for space on the disk."""

@@ -106,6 +106,31 @@ class FullOnce(MemoryStore):
         super().admit(*args, **others)
 
 
+class SlowDisk(MemoryStore):
+    """Takes its time to make changes safe."""
+
+    needs_sync = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_safe = asyncio.Event()
+
+    async def sync(self) -> None:
+        await self.is_safe.wait()
+
+
+@in_virtual_time
+async def test_links_that_another_page_has_just_admitted_are_known_only_once_they_are_safe() -> None:
+    store = SlowDisk()
+    frontier = await QueueFrontier.open(store, RecentUrls(ExactSet(), size=100))
+    adding = [asyncio.create_task(frontier.add([page("a")])) for _ in range(2)]
+    await asyncio.wait(adding, timeout=1.0)
+    assert not any(each.done() for each in adding)
+    store.is_safe.set()
+    assert [await each for each in adding] == [1, 0]
+    await frontier.aclose()
+
+
 @in_virtual_time
 async def test_links_that_another_page_has_not_admitted_yet_are_waited_for() -> None:
     frontier = await QueueFrontier.open(FullOnce(), RecentUrls(ExactSet(), size=100))
