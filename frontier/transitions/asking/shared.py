@@ -25,16 +25,16 @@ class SharedAsking:
 
     is_prompt = False
 
-    def recalls(self, canonicals: Sequence[str], /) -> bool:
-        """Such a set has a cache of its own, which `ask` uses."""
-        return False
-
     def __init__(self, store: Store, visited: SharedSet, commit: Commit) -> None:
         self._store = store
         self._visited = visited
         self._commit = commit
         self._is_certain = True
         """Whether nothing was remembered whose answer was lost."""
+
+    def recalls(self, canonicals: Sequence[str], /) -> bool:
+        """Such a set has a cache of its own, which `ask` uses."""
+        return False
 
     async def ask(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
         self._commit.check()
