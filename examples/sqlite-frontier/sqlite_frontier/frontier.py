@@ -57,10 +57,11 @@ class SqliteFrontier:
         return await self._carry_out(admit) if urls else 0
 
     async def record(self, entries: Iterable[LedgerEntry], /) -> int:
-        batch = {entry.canonical: entry for entry in entries}
-        for entry in batch.values():
+        batch: dict[str, LedgerEntry] = {}
+        for entry in entries:
             if entry.state is UrlState.PENDING:
                 raise ValueError(f"{entry.canonical} waits; `add` it")
+            batch.setdefault(entry.canonical, entry)
 
         async def record() -> int:
             verdicts = await self._ask(self._visited.add_many(list(batch)))
