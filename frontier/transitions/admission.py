@@ -117,8 +117,9 @@ class Admission:
         """See `Recovering.record`."""
         batch: dict[str, LedgerEntry] = {}
         for entry in entries:
-            if batch.setdefault(entry.canonical, entry).state is UrlState.PENDING:
+            if entry.state is UrlState.PENDING:
                 raise ValueError(f"{entry.canonical} waits; `add` it")
+            batch.setdefault(entry.canonical, entry)
         return await self._finish(self._record(batch))
 
     async def admit_claims(self) -> None:

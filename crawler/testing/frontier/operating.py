@@ -162,8 +162,10 @@ class OperatingTests(FrontierSuite):
             if not isinstance(frontier, Recovering):
                 pytest.skip("it can't be recovered from the output")
             await frontier.add([page("a", "0")])
-            with pytest.raises(ValueError, match=r"http://a\.test/1"):
-                await frontier.record([msgspec.structs.replace(entries[1], state=UrlState.PENDING)])
+            waiting = msgspec.structs.replace(entries[1], state=UrlState.PENDING)
+            for wrong in [waiting], [*entries, waiting]:
+                with pytest.raises(ValueError, match=r"http://a\.test/1"):
+                    await frontier.record(wrong)
             assert await frontier.record([*entries, msgspec.structs.replace(entries[1], status=404)]) == 2
             assert await frontier.record(entries) == 0
             assert await frontier.add([page("a", f"{number}") for number in range(4)]) == 1
