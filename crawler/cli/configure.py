@@ -4,7 +4,6 @@ import json
 import os
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import chdir
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ import msgspec
 
 from config import Config, ConfigError, Loaded, Problem, json_schema, preset_text, presets, render_show, render_toml
 from crawler.cli.options import preset_option, settings_option
+from crawler.cli.run.current_directory import working_in
 from crawler.cli.run.streams import say, say_result
 from crawler.codes.exit_codes import COMPLETE, USAGE
 from crawler.serve.folder import check_kind, overlaps, read_names
@@ -199,7 +199,7 @@ def _check(place: Place, settings: Sequence[str]) -> Checked:
     if place.home is None:
         return _check_file(place.path, settings, is_in_folder=False)
     path = place.path.absolute()
-    with chdir(place.home):  # where relative paths start for the crawls of a daemon
+    with working_in(place.home):  # where relative paths start for the crawls of a daemon
         checked = _check_file(path, settings, is_in_folder=True)
 
     def as_given(problem: Problem) -> Problem:

@@ -4,6 +4,6 @@
 is an event loop. `messages` says how a run begins and ends. `streams` prints, and `terminal` has the consoles of
 displays. `diagnostics` is what a run tells on stderr, `drawing` if that is a terminal, and writes `logs/crawl.log`.
 `division` says whether a crawl is in parts, `parts` runs one that is, `part` is the process of one of them, and
-`machine` runs those of many machines. `current_directory` says whether the directory of the command is still there.
-`allocator` makes the memory allocator of the system return freed memory.
+`machine` runs those of many machines. `current_directory` says whether the directory of the command is still there, and
+changes it. `allocator` makes the memory allocator of the system return freed memory.
 """

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -12,6 +10,7 @@ from typing import Final
 import click
 
 from crawler.cli.options import NumberRange, size_of
+from crawler.cli.run.current_directory import working_in
 from crawler.cli.run.streams import say
 from crawler.codes.exit_codes import REFUSED
 from crawler.library.log_form import Form
@@ -107,25 +106,13 @@ def daemon(  # noqa: PLR0913 - a command takes each of its options
         leave_crawls=leave_crawls,
     )
     try:
-        with Home(directory.resolve()) as home, _within(home.path), logging_daemon(home.log, log_format):
+        # Relative paths in configurations start in the folder for crawls, and so for the daemon and its commands.
+        with Home(directory.resolve()) as home, working_in(home.path), logging_daemon(home.log, log_format):
             asyncio.run(_serve(home, options, listening, program))
     except (HomeInUse, TokenRefused) as error:
         say(f"onceover: {error}", to_stderr=True)
         return REFUSED
     return 0
-
-
-@contextmanager
-def _within(folder: Path) -> Iterator[None]:
-    """A context with that current directory: relative paths in configurations start there for crawls, and so they do
-    for the daemon that reads these, and for its commands."""
-    before = os.open(".", os.O_PATH | os.O_CLOEXEC)  # which may be deleted, and then has no name
-    try:
-        os.chdir(folder)
-        yield
-    finally:
-        os.fchdir(before)
-        os.close(before)
 
 
 async def _serve(home: Home, options: Options, listen: Listen | None, notify: Path | None) -> None:
