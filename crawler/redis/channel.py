@@ -74,15 +74,15 @@ class RedisChannel:
     def is_connected(self) -> bool:
         return self._connection is not None
 
-    async def connect(self) -> str:
+    async def connect(self, *, also_full: bool = False) -> str:
         await self._disconnect()
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                self._client = await self._life.enter_async_context(self._reached())
+                self._client = await self._life.enter_async_context(self._reached(also_full=also_full))
                 self._connection = await self._life.enter_async_context(_connection(self._client, self._key))
                 server = _fields(await self._ask("INFO", "server"))
                 data = _fields(await self._ask("INFO", "replication"))
-                if self._needs_persistence and not self._is_checked:
+                if self._needs_persistence and not self._is_checked and not also_full:
                     await self._check_persistence()
         except ServerGone as error:
             await self._disconnect()
@@ -102,7 +102,7 @@ class RedisChannel:
         except BaseException:
             await self._disconnect()
             raise
-        self._is_checked = True
+        self._is_checked = self._is_checked or not also_full
         # The process, and the history of its data: a replica that takes over begins another one.
         return f"{server['run_id']}/{data['master_replid']}"
 
@@ -184,13 +184,13 @@ class RedisChannel:
         raise Unavailable(f"Redis refuses a script: {text}") from error
 
     @asynccontextmanager
-    async def _reached(self) -> AsyncIterator[Client]:
+    async def _reached(self, *, also_full: bool) -> AsyncIterator[Client]:
         server = self._server()
         if self._is_checked:
             async with connected(server) as client:
                 yield client
         else:
-            async with checked(server, prefix=self._prefix) as client:
+            async with checked(server, prefix=self._prefix, also_full=also_full) as client:
                 yield client
 
     async def _check_persistence(self) -> None:

@@ -112,6 +112,7 @@ def test_an_old_run_of_a_schedule_is_deleted_with_its_set(tmp_path: Path, web: W
         first, last = (sets_of(client, path) for path in runs)
         assert first
         assert last
+        client.config_set("maxmemory", 1)  # as by the sets of old runs
         assert delete_old_runs(tmp_path / "runs", tmp_path / "pace", keep=1) == runs[:1]
         assert set(client.keys("*:visited:*")) == last
 

@@ -101,7 +101,7 @@ class RedisSet:
             await self._joining.withdraw()
             return
         try:
-            await self._channel.connect()
+            await self._channel.connect(also_full=True)  # whose memory gets free by this
             # First the head: whoever finds only a part of the keys must not take it for the set.
             await self._channel.run(Step(DELETE, [self._place.head], []))
             await self._channel.delete(f"{self._place.tag}:")

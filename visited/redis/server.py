@@ -63,9 +63,10 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 class Channel(Protocol):
     """One connection to a server at a time."""
 
-    async def connect(self) -> str:
-        """Connect anew. Returns the name of the server's memory, which changes at a restart and at a failover. Raises
-        `Unreachable`, and `Unavailable` for a server that can't be used, `Unwritable` if that may pass."""
+    async def connect(self, *, also_full: bool = False) -> str:
+        """Connect anew. Returns the name of the server's memory, which changes at a restart and at a failover. With
+        `also_full`, any server will do that answers, as to delete something. Raises `Unreachable`, and `Unavailable`
+        for a server that can't be used, `Unwritable` if that may pass."""
         ...
 
     async def run(self, step: Step, /) -> Any:
