@@ -7,6 +7,7 @@ page has not changed waits in a temporary file for the one before, which says wh
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from http import HTTPStatus
 from itertools import groupby
 from operator import attrgetter
 
@@ -22,16 +23,18 @@ from crawler.wiring.recovery.sources import Sources
 from crawler.write.records import newest_records
 from crawler.write.warc_facts import FAILURE
 from crawler.write.warc_reader import Capture, captures
-from frontier import LedgerEntry
+from frontier import CrawlUrl, LedgerEntry
 
 Progress = Callable[[int], None]
 """Called with the number of records, or of captures, read so far."""
 
 _TABLES = """
-    CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, entry BLOB, is_own INTEGER) WITHOUT ROWID;
-    CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, entry BLOB, is_own INTEGER) WITHOUT ROWID;
+    CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
+    CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
 """
+_COPY_OF_RECORDED = "INSERT OR REPLACE INTO copies SELECT number, ? FROM unchanged WHERE canonical = ?"
+_COPY_OF_UNRECORDED = "INSERT OR REPLACE INTO copies SELECT ?, number FROM unrecorded WHERE canonical = ?"
 _NUMBERS_TOLD = 10_000
 
 
@@ -48,7 +51,7 @@ class SettledUrls:
         self._waiting = 0
         self.recorded = NumberSet()
         self.copyless = NumberSet()
-        """Last visits at which pages had not changed, and no record before says what they hold. Known after `entries`,
+        """Last visits at which pages had not changed, and nothing of before says what they hold. Known after `entries`,
         and those of other parts, too."""
         self.records = 0
         """Records read so far, and pages of the archive without a record."""
@@ -69,12 +72,14 @@ class SettledUrls:
         URL, the first counts."""
         for directory in self._sources.newest_first:
             yield from self._of_records(directory)
-        for (entry,) in self._database.execute("SELECT entry FROM unchanged"):
-            self.copyless.add(_decoded(entry).number)
         yield from self._stored("unchanged")
         for directory in self._sources.newest_first:
             self._store_captures(directory)
             yield from self._stored("unrecorded")
+            self._database.execute("DELETE FROM unrecorded")
+        query = "SELECT number FROM unchanged WHERE number NOT IN (SELECT number FROM copies)"
+        for (number,) in self._database.execute(query):
+            self.copyless.add(int(number))
 
     def _of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
         lineage = self._sources.lineages.get(directory.original)
@@ -116,32 +121,47 @@ class SettledUrls:
         for number, group in groupby(read_captures(directory, self._progress, whole=False), key=attrgetter("number")):
             found = {capture.kind: capture for capture in group}
             facts = facts_of(found)
-            main = found.get("metadata" if FAILURE in facts else "response")
+            main = found.get("metadata" if FAILURE in facts else "response") or found.get("revisit")
             if number in self.recorded or main is None:
                 continue
-            self.records += 1
             url = self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via"))
-            if url is None or not self._sources.owns(url.queue_key):
+            if main.kind == "revisit":
+                self._note_unchanged(main, url)
                 continue
-            self.visits += 1
+            self.records += 1
+            if url is None:
+                continue
+            is_own = self._sources.owns(url.queue_key)
+            self.visits += is_own
             with suppress(ValueError):
                 failure = facts.get(FAILURE)
                 status = main.http()[0] if failure is None else None
                 entry = entry_of_capture(url, number, status=status, failure=failure)
                 entry = msgspec.structs.replace(entry, settled_in=lineage)
-                self._store("INSERT OR REPLACE", "unrecorded", entry, is_own=True)
+                self._store("INSERT OR REPLACE", "unrecorded", entry, is_own=is_own)
+                if failure is None and self._waiting:
+                    self._note_copies(_COPY_OF_RECORDED, number, url)
+
+    def _note_unchanged(self, revisit: Capture, url: CrawlUrl | None) -> None:
+        """A visit without a record, if the page had not changed."""
+        with suppress(ValueError):
+            if url is not None and revisit.http()[0] == HTTPStatus.NOT_MODIFIED:
+                self._note_copies(_COPY_OF_UNRECORDED, revisit.number, url)
+
+    def _note_copies(self, query: str, number: int, url: CrawlUrl) -> None:
+        with room():
+            self._database.execute(query, (str(number), url.canonical))
 
     def _store(self, how: str, table: str, entry: LedgerEntry, *, is_own: bool) -> None:
         with room():
             self._database.execute(
-                f"{how} INTO {table} VALUES (?, ?, ?)",  # ours
-                (entry.canonical, msgspec.msgpack.encode(entry), is_own),
+                f"{how} INTO {table} VALUES (?, ?, ?, ?)",  # ours
+                (entry.canonical, str(entry.number), msgspec.msgpack.encode(entry), is_own),
             )
 
     def _stored(self, table: str) -> Iterator[LedgerEntry]:
         for (entry,) in self._database.execute(f"SELECT entry FROM {table} WHERE is_own"):  # noqa: S608 - ours
             yield _decoded(entry)
-        self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
 
 
 def _decoded(entry: bytes) -> LedgerEntry:

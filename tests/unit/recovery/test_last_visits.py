@@ -119,6 +119,31 @@ def test_an_archive_alone_tells_what_the_last_visits_have_found(tmp_path: Path) 
     assert (statuses["/going"], statuses["/same"]) == (404, 200)
 
 
+@pytest.mark.parametrize("has_records", [False, True], ids=["archive", "pruned"])
+def test_links_of_a_page_that_has_not_changed_are_known_from_the_archive_alone(
+    tmp_path: Path, has_records: bool
+) -> None:
+    """Without records, or after those of its first visit were pruned."""
+    crawl = CrawlDirectory(tmp_path / "crawl")
+    settings = {"output.records": has_records}
+    crawled_anew(crawl.path, settings, visits=1)
+    if has_records:
+        for file in crawl.records.iterdir():
+            file.unlink()
+    for visit in (2, 3):
+        assert command_here("recrawl", str(crawl.path)).code == 0
+        asyncio.run(visit_once(crawl.path, settings, visit))
+    loaded = stored_configuration(crawl.path)
+    state = open_state(loaded.config, crawl, may_begin=False)
+    found = asyncio.run(recover(loaded, Sources(own=crawl), state, progress=lambda _: None))
+    assert (found.settled, found.found, found.unread) == (0, 0, 0)
+    empty, others = CrawlDirectory(tmp_path / "own"), [crawl]
+    empty.path.mkdir()
+    state = open_state(loaded.config, empty, may_begin=True)
+    sources = Sources(own=empty, others=others, owns=lambda _: False)
+    assert asyncio.run(recover(loaded, sources, state, progress=lambda _: None)).unread_elsewhere == 0
+
+
 def test_visits_of_known_pages_are_no_lost_urls(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     crawled_anew(crawl, {"output.warc": False}, visits=3)
