@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from crawler.discover.marks import after_redirect
+from crawler.discover.marks import after_redirect, is_after_redirect, is_check
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind
 from crawler.url.urls import UrlReader
@@ -25,7 +25,7 @@ class Recanonicalizer:
     def name_settled(self, entry: LedgerEntry, /) -> LedgerEntry:
         name, mark, rest = entry.canonical.partition("#")
         url = entry.url or name
-        canonical = (self._urls.canonical_of(url) or name) + mark + rest
+        canonical = self._marked(self._urls.canonical_of(url) or name, mark + rest, entry.via)
         return msgspec.structs.replace(entry, canonical=canonical, url=None if url == canonical else url)
 
     def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
@@ -34,9 +34,14 @@ class Recanonicalizer:
         except ValueError:
             return url  # too long for the new limit
         _, mark, rest = url.canonical.partition("#")
-        canonical = target.canonical + mark + rest
+        canonical = self._marked(target.canonical, mark + rest, url.via)
         if not mark and url.kind == LinkKind.REDIRECT and url.via and self._urls.canonical_of(url.via) == canonical:
             # As `discovery` does for a redirect; otherwise the page would have the name of its redirect, and be lost.
             canonical = after_redirect(canonical, url.redirects)
         key = parallel_key(target.queue_key, canonical, self._parallel)
         return msgspec.structs.replace(url, canonical=canonical, queue_key=key)
+
+    def _marked(self, canonical: str, mark: str, via: str | None) -> str:
+        """A canonical URL with its mark, unless that is due to a redirect which has another name by the new rules."""
+        is_due = not is_after_redirect(mark) or via is None or self._urls.canonical_of(via) == canonical
+        return canonical + mark if is_due or is_check(mark) else canonical

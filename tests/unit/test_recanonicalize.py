@@ -1,5 +1,6 @@
 """URLs get the names that changed rules give them."""
 
+import msgspec
 import pytest
 
 from crawler.discover.recanonicalize import Recanonicalizer
@@ -16,8 +17,8 @@ def url(text: str, canonical: str | None = None, *, via: str | None = None, kind
     return CrawlUrl(url=text, canonical=canonical or text, queue_key="old", via=via, kind=kind, redirects=1)
 
 
-def settled(canonical: str, url: str | None) -> LedgerEntry:
-    return LedgerEntry(canonical=canonical, state=UrlState.DONE, number=1, found_at=0, url=url)
+def settled(canonical: str, url: str | None, *, via: str | None = None) -> LedgerEntry:
+    return LedgerEntry(canonical=canonical, state=UrlState.DONE, number=1, found_at=0, url=url, via=via)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,17 @@ def test_a_redirect_that_leads_to_the_same_name_is_not_lost_in_what_led_to_it() 
     target = url("http://a.test/x/", via="http://a.test/x", kind=LinkKind.REDIRECT)
     assert naming("trailing-slash").name_pending(target).canonical == "http://a.test/x#redirect-1"
     assert naming().name_pending(target).canonical == "http://a.test/x/"
+
+
+def test_a_page_after_a_redirect_that_has_another_name_by_now_has_the_name_of_a_page() -> None:
+    """Its record gives it this name, too, and so do links."""
+    target, canonical = "http://a.test/x/", "http://a.test/x#redirect-1"
+    waits = url(target, canonical, via="http://a.test/x", kind=LinkKind.REDIRECT)
+    done = settled(canonical, target, via="http://a.test/x")
+    for each, name in ((naming("trailing-slash"), canonical), (naming(), target)):
+        assert each.name_pending(waits).canonical == each.name_settled(done).canonical == name
+    check = msgspec.structs.replace(done, canonical="http://a.test/x#external-1")
+    assert naming().name_settled(check).canonical == "http://a.test/x/#external-1"
 
 
 def test_the_urls_of_a_giant_host_stand_in_its_queues() -> None:
