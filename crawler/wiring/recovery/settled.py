@@ -64,12 +64,17 @@ class SettledUrls:
     def copy_of(self, number: int) -> int | None:
         """The number of the visit that says what a page holds which had not changed at its last one."""
         query = "SELECT copy FROM copies WHERE number = ?"
-        found = self._database.execute(query, (str(number),)).fetchone()
+        with room():
+            found = self._database.execute(query, (str(number),)).fetchone()
         return None if found is None else int(found[0])
 
     def entries(self) -> Iterator[LedgerEntry]:
         """First those of records, then those of pages in the archive that have no record. Of several entries of one
-        URL, the first counts."""
+        URL, the first counts. Raises `NoRoom`."""
+        with room():  # also while it is read: then changes are written that were only in memory
+            yield from self._entries()
+
+    def _entries(self) -> Iterator[LedgerEntry]:
         for directory in self._sources.newest_first:
             yield from self._of_records(directory)
         yield from self._stored("unchanged")
@@ -112,8 +117,7 @@ class SettledUrls:
             return entry
         later = _decoded(found[0])
         self._database.execute("DELETE FROM unchanged WHERE canonical = ?", where)
-        with room():
-            self._database.execute("INSERT INTO copies VALUES (?, ?)", (str(later.number), str(entry.number)))
+        self._database.execute("INSERT INTO copies VALUES (?, ?)", (str(later.number), str(entry.number)))
         return msgspec.structs.replace(later, digest=entry.digest, etag=later.etag or entry.etag)
 
     def _store_captures(self, directory: CrawlDirectory) -> None:
@@ -149,15 +153,13 @@ class SettledUrls:
                 self._note_copies(_COPY_OF_UNRECORDED, revisit.number, url)
 
     def _note_copies(self, query: str, number: int, url: CrawlUrl) -> None:
-        with room():
-            self._database.execute(query, (str(number), url.canonical))
+        self._database.execute(query, (str(number), url.canonical))
 
     def _store(self, how: str, table: str, entry: LedgerEntry, *, is_own: bool) -> None:
-        with room():
-            self._database.execute(
-                f"{how} INTO {table} VALUES (?, ?, ?, ?)",  # ours
-                (entry.canonical, str(entry.number), msgspec.msgpack.encode(entry), is_own),
-            )
+        self._database.execute(
+            f"{how} INTO {table} VALUES (?, ?, ?, ?)",  # ours
+            (entry.canonical, str(entry.number), msgspec.msgpack.encode(entry), is_own),
+        )
 
     def _stored(self, table: str) -> Iterator[LedgerEntry]:
         for (entry,) in self._database.execute(f"SELECT entry FROM {table} WHERE is_own"):  # noqa: S608 - ours
