@@ -1,11 +1,20 @@
 """Deletes a crawl."""
 
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from crawler.disk.directory import COPYING, LINEAGES, REBUILDING, CrawlDirectory
 from crawler.disk.durable_file import delete_folders
 from crawler.disk.layout import Layout, read_division, read_layout
+
+
+def check_parts(directory: CrawlDirectory) -> None:
+    """Check that nobody runs a part of the crawl in a locked directory. Raises `DirectoryInUse`."""
+    for read in (read_division, read_layout):
+        if (layout := read(directory.path)) is not None:
+            with _locked_parts(directory, layout):
+                pass
 
 
 def clear_crawl(directory: CrawlDirectory) -> None:
@@ -29,11 +38,17 @@ def delete_crawl(directory: CrawlDirectory) -> None:
     _delete_rest(directory)
 
 
-def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
+@contextmanager
+def _locked_parts(directory: CrawlDirectory, layout: Layout) -> Iterator[list[CrawlDirectory]]:
     names = [*(place.directory for place in layout.parts), *(name for name in layout.earlier if name != ".")]
     with ExitStack() as stack:
         paths = [path for path in (directory.path / name for name in names) if path.exists()]
-        for part in [stack.enter_context(CrawlDirectory(path)) for path in paths]:
+        yield [stack.enter_context(CrawlDirectory(path)) for path in paths]
+
+
+def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
+    with _locked_parts(directory, layout) as parts:
+        for part in parts:
             _clear(part)
             _delete_rest(part)
 

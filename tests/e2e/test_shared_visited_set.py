@@ -117,6 +117,21 @@ def test_an_old_run_of_a_schedule_is_deleted_with_its_set(tmp_path: Path, web: W
         assert set(client.keys("*:visited:*")) == last
 
 
+def test_an_old_run_of_which_a_part_runs_keeps_its_sets(tmp_path: Path, web: Web, server: RedisServer) -> None:
+    runs = [tmp_path / "runs" / f"2026112{day}T030000Z" for day in range(2)]
+    options = [*web.options, *settings(server), "--dir", str(runs[0]), *setting("crawl.parts=2")]
+    assert onceover("crawl", *options, "--max-pages", "3", cwd=tmp_path).code == LIMIT
+    runs[1].mkdir()
+    with redis.Redis.from_url(server.url) as client:
+        before = set(client.keys("*:visited:*"))
+        assert before
+        with CrawlDirectory(runs[0] / "part-1"):
+            assert delete_old_runs(tmp_path / "runs", tmp_path / "pace", keep=1) == []
+        assert set(client.keys("*:visited:*")) == before
+        assert delete_old_runs(tmp_path / "runs", tmp_path / "pace", keep=1) == runs[:1]
+        assert not client.keys("*:visited:*")
+
+
 def sets_of(client: redis.Redis, directory: Path) -> set[bytes | str]:
     """The keys of the set of a crawl."""
     patterns = own_keys(CrawlDirectory(directory).visited, besides=None)

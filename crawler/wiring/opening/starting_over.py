@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from config import Config, ConfigError, Loaded
-from crawler.disk.clearing import clear_crawl, delete_crawl
+from crawler.disk.clearing import check_parts, clear_crawl, delete_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import output_directories
 from crawler.wiring.additions import NO_ADDITIONS, Additions
@@ -48,7 +48,8 @@ def delete_for_good(directory: CrawlDirectory, *, pace: Path) -> None:
 
 def _delete_sets(directory: CrawlDirectory, otherwise: Config | None, *, pace: Path | None) -> None:
     """The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody
-    knows."""
+    knows. Raises `DirectoryInUse`, before anything is deleted, if a process still runs a part."""
+    check_parts(directory)
     found = list(_own_sets(directory, otherwise, pace))
     if found:
         _run(_delete_all(found))
