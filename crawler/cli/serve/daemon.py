@@ -144,7 +144,7 @@ def _certificate(certificate: Path | None, key: Path | None) -> Certificate | No
             raise click.UsageError("--tls-certificate and --tls-key belong together: expected both, found one")
         return None
     try:
-        return Certificate(certificate.resolve(), key.resolve())
+        return Certificate(certificate.absolute(), key.absolute())  # a renewal may give a link another target
     except CertificateRefused as error:
         raise click.BadParameter(str(error), param_hint="--tls-certificate") from error
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from crawler.cli.serve.daemon import _certificate
 from crawler.serve.api.gate.guard import names_of
 from crawler.serve.api.gate.tls import Certificate, CertificateRefused
 from crawler.serve.api.server import Listen
@@ -81,6 +83,19 @@ async def serial_number(api: Api, files: Files) -> object:
         writer.close()
         await writer.wait_closed()
         assert await reader.read() == b""
+
+
+def shown_by(certificate: Certificate) -> bytes | None:
+    """What a client is shown."""
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    client = trusting.wrap_bio(to_client, to_server)
+    server = certificate.context().wrap_bio(to_server, to_client, server_side=True)
+    for each in (client, server, client):
+        with suppress(ssl.SSLWantReadError):
+            each.do_handshake()
+    return client.getpeercert(binary_form=True)
 
 
 async def test_with_tls_other_names_may_be_used_but_only_those_that_are_given(tmp_path: Path, files: Files) -> None:
@@ -152,6 +167,30 @@ async def test_a_new_certificate_holds_after_a_reload_and_a_wrong_one_is_left_ou
         await api.daemon.reload()
         assert await serial_number(api, files) == second
     assert "the present certificate is kept" in caplog.text
+
+
+def test_a_certificate_that_is_a_link_is_read_again_where_the_link_leads(
+    tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those that certbot renews. The daemon works in another directory meanwhile."""
+    links = tmp_path / "live.pem", tmp_path / "live.key"
+    monkeypatch.chdir(tmp_path)
+
+    def lead_to(found: Files) -> bytes:
+        for link, target in zip(links, (found.certificate, found.key), strict=True):
+            link.unlink(missing_ok=True)
+            link.symlink_to(target)
+        return ssl.PEM_cert_to_DER_cert(found.certificate.read_text())
+
+    first = lead_to(files)
+    certificate = _certificate(*(Path(each.name) for each in links))
+    assert certificate is not None
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir("/")
+    second = lead_to(Files(tmp_path / "new"))
+    assert shown_by(certificate) == first
+    certificate.reload()
+    assert shown_by(certificate) == second
 
 
 def test_certificates_that_can_not_be_used_are_refused(files: Files, tmp_path: Path) -> None:
