@@ -165,7 +165,7 @@ class Turns:
         self._client = client
         self._waits = waits
 
-    async def connect(self) -> str:
+    async def connect(self, *, also_full: bool = False) -> str:
         return "memory"
 
     async def run(self, step: Step, /) -> Any:

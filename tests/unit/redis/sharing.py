@@ -121,8 +121,8 @@ class World:
         channel = made._channel
         connect = channel.connect
 
-        async def connect_to_life() -> str:
-            return f"{await connect()}-{self._restarts}"
+        async def connect_to_life(*, also_full: bool = False) -> str:
+            return f"{await connect(also_full=also_full)}-{self._restarts}"
 
         channel.connect = connect_to_life  # type: ignore[method-assign]
         return made
