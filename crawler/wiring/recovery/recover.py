@@ -73,10 +73,11 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
             # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
             await frontier.set_lost(max(lost_before, 1))
             for entries in batches(output.settled.entries()):
-                settled += await frontier.record(entries)
+                settled += await frontier.record(filter(None, entries))
+                await asyncio.sleep(0)  # so that a signal is heard
             for links in batches(output.links()):
                 found += await frontier.add(links)
-                await asyncio.sleep(0)  # so that a signal is heard
+                await asyncio.sleep(0)
             pruned = PrunedNumbers([sources.own]).of("records")
             await frontier.skip_numbers(pruned.highest)
             unread = output.unread(state)

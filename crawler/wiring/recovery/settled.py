@@ -68,25 +68,27 @@ class SettledUrls:
             found = self._database.execute(query, (str(number),)).fetchone()
         return None if found is None else int(found[0])
 
-    def entries(self) -> Iterator[LedgerEntry]:
+    def entries(self) -> Iterator[LedgerEntry | None]:
         """First those of records, then those of pages in the archive that have no record. Of several entries of one
-        URL, the first counts. Raises `NoRoom`."""
+        URL, the first counts. None stands for a visit that tells nothing yet: there may be millions in a row, and who
+        reads them may have to end. Raises `NoRoom`."""
         with room():  # also while it is read: then changes are written that were only in memory
             yield from self._entries()
 
-    def _entries(self) -> Iterator[LedgerEntry]:
+    def _entries(self) -> Iterator[LedgerEntry | None]:
         for directory in self._sources.newest_first:
             yield from self._of_records(directory)
         yield from self._stored("unchanged")
         for directory in self._sources.newest_first:
-            self._store_captures(directory)
+            for _ in self._store_captures(directory):
+                yield None
             yield from self._stored("unrecorded")
             self._database.execute("DELETE FROM unrecorded")
         query = "SELECT number FROM unchanged WHERE number NOT IN (SELECT number FROM copies)"
         for (number,) in self._database.execute(query):
             self.copyless.add(int(number))
 
-    def _of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry]:
+    def _of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry | None]:
         lineage = self._sources.lineages.get(directory.original)
         for record in newest_records(directory.records):
             if not self.recorded.add(record.number):
@@ -104,10 +106,10 @@ class SettledUrls:
             if record.change == Change.NOT_MODIFIED:
                 self._store("INSERT OR IGNORE", "unchanged", entry, is_own=is_own)
                 self._waiting += 1
+                yield None
             else:
                 entry = self._with_later(entry) if self._waiting else entry
-                if is_own:
-                    yield entry
+                yield entry if is_own else None
 
     def _with_later(self, entry: LedgerEntry) -> LedgerEntry:
         """The entry of the last visit at which the page had not changed since this one, if there is any."""
@@ -120,9 +122,11 @@ class SettledUrls:
         self._database.execute("INSERT INTO copies VALUES (?, ?)", (str(later.number), str(entry.number)))
         return msgspec.structs.replace(later, digest=entry.digest, etag=later.etag or entry.etag)
 
-    def _store_captures(self, directory: CrawlDirectory) -> None:
+    def _store_captures(self, directory: CrawlDirectory) -> Iterator[int]:
+        """Yields the number of each visit."""
         lineage = self._sources.lineages.get(directory.original)
         for number, group in groupby(read_captures(directory, self._progress, whole=False), key=attrgetter("number")):
+            yield number
             found = {capture.kind: capture for capture in group}
             facts = facts_of(found)
             main = found.get("metadata" if FAILURE in facts else "response") or found.get("revisit")

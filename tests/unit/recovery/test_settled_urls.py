@@ -1,5 +1,6 @@
 """What a recovery notes of visits lies in a temporary file."""
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -8,15 +9,35 @@ from pathlib import Path
 
 import pytest
 
-from config import load
+from config import Loaded, load
 from crawler.disk.directory import CrawlDirectory
 from crawler.record.changes import Change
 from crawler.testing.disks import mounted
 from crawler.wiring.components.discovering import url_reader
 from crawler.wiring.recovery.entries import RecordUrls
 from crawler.wiring.recovery.facts import NoRoom
+from crawler.wiring.recovery.recover import recover
 from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
+from crawler.wiring.storage import open_state
+
+
+def configured(folder: Path) -> tuple[Loaded, CrawlDirectory]:
+    configuration, crawl = folder / "crawl.toml", CrawlDirectory(folder / "crawl")
+    configuration.write_text('crawl.seeds = ["http://a.test/"]\n')
+    crawl.records.mkdir(parents=True)
+    return load(configuration, environ={}), crawl
+
+
+def write_visits(crawl: CrawlDirectory, count: int) -> None:
+    """So many URLs were fetched, and had not changed at a second visit."""
+    changes = [None] * count + [Change.NOT_MODIFIED] * count
+    lines = [
+        {"number": number, "url": f"http://a.test/{number % count:04d}", "state": "done", "change": change}
+        for number, change in enumerate(changes)
+    ]
+    told = "".join(f"{json.dumps({**line, 'depth': 1, 'kind': 'link'})}\n" for line in lines)
+    (crawl.records / "records-00000.jsonl").write_text(told)
 
 
 @pytest.fixture
@@ -31,26 +52,37 @@ def small_disk(tmp_path: Path) -> Iterator[None]:
 @pytest.mark.usefixtures("small_disk")
 def test_a_temporary_file_of_visits_that_does_not_fit_is_told_with_what_to_do(tmp_path: Path) -> None:
     """Also when it is read, since then changes are written that were only in memory."""
-    configuration, crawl = tmp_path / "crawl.toml", CrawlDirectory(tmp_path / "crawl")
-    configuration.write_text('crawl.seeds = ["http://a.test/"]\n')
-    crawl.records.mkdir(parents=True)
-    loaded = load(configuration, environ={})
+    loaded, crawl = configured(tmp_path)
     urls = RecordUrls(loaded.config, url_reader(loaded))
     fit = []
     for count in range(100, 1000, 25):
-        changes = [None] * count + [Change.NOT_MODIFIED] * count
-        lines = [
-            {"number": number, "url": f"http://a.test/{number % count:04d}", "state": "done", "change": change}
-            for number, change in enumerate(changes)
-        ]
-        told = "".join(f"{json.dumps({**line, 'depth': 1, 'kind': 'link'})}\n" for line in lines)
-        (crawl.records / "records-00000.jsonl").write_text(told)
+        write_visits(crawl, count)
         settled = SettledUrls(Sources(own=crawl), urls, progress=lambda _: None)
         settled._database.execute("PRAGMA cache_size = 10")
         try:
-            fit.append(len(list(settled.entries())) == count)
+            fit.append(len(list(filter(None, settled.entries()))) == count)
         except NoRoom:
             fit.append(False)
         settled.close()
     assert fit[0]
     assert not fit[-1]
+
+
+async def test_a_recovery_hears_signals_while_it_reads_visits_at_which_nothing_had_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.wiring.recovery.entries.BATCH_SIZE", 10)
+    monkeypatch.setattr("crawler.wiring.recovery.settled._NUMBERS_TOLD", 20)
+    loaded, crawl = configured(tmp_path)
+    write_visits(crawl, 200)
+    told = []
+
+    def end(count: int) -> None:
+        told.append(count)
+        recovering.cancel()
+
+    state = open_state(loaded.config, crawl, may_begin=True)
+    recovering = asyncio.ensure_future(recover(loaded, Sources(own=crawl), state, progress=end))
+    with pytest.raises(asyncio.CancelledError):
+        await recovering
+    assert told == [20]
