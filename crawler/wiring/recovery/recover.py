@@ -27,7 +27,7 @@ from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls, batches
-from crawler.wiring.recovery.settled import Progress, SettledUrls, facts_of, read_captures
+from crawler.wiring.recovery.settled import NUMBERS_TOLD, Progress, SettledUrls, facts_of, read_captures
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
@@ -76,7 +76,7 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
                 settled += await frontier.record(filter(None, entries))
                 await asyncio.sleep(0)  # so that a signal is heard
             for links in batches(output.links()):
-                found += await frontier.add(links)
+                found += await frontier.add(filter(None, links))
                 await asyncio.sleep(0)
             pruned = PrunedNumbers([sources.own]).of("records")
             await frontier.skip_numbers(pruned.highest)
@@ -152,26 +152,28 @@ class _Output:
         if not directory.records.is_dir():
             return
         for count, record in enumerate(read_records(directory.records, last_only=True), 1):
-            if count % 10_000 == 0:
+            if count % NUMBERS_TOLD == 0:
                 self._progress(count)
             yield record
 
     def _own(self, url: CrawlUrl | None) -> CrawlUrl | None:
         return url if url is not None and self._sources.owns(url.queue_key) else None
 
-    def _missing(self, directory: CrawlDirectory, links: Iterator[CrawlUrl]) -> Iterator[CrawlUrl]:
+    def _missing(self, directory: CrawlDirectory, links: Iterator[CrawlUrl | None]) -> Iterator[CrawlUrl | None]:
         """Those of the links in an output that the state may lack. From its own output these are all, because links
         that were on their way to other parts are lost with it. From other output these are the links that it owns."""
-        return links if directory is self._sources.own else (url for url in links if self._own(url))
+        return links if directory is self._sources.own else map(self._own, links)
 
-    def links(self) -> Iterator[CrawlUrl]:
-        """First those of records, then those of pages in the archive whose records have none."""
+    def links(self) -> Iterator[CrawlUrl | None]:
+        """First those of records, then those of pages in the archive whose records have none. None stands for a visit,
+        as in `SettledUrls.entries`."""
         for read in (self._links_of_records, self._links_of_pages):
             for directory in self._sources.newest_first:
                 yield from self._missing(directory, read(directory))
 
-    def _links_of_records(self, directory: CrawlDirectory) -> Iterator[CrawlUrl]:
+    def _links_of_records(self, directory: CrawlDirectory) -> Iterator[CrawlUrl | None]:
         for record in self._records(directory):
+            yield None
             parent = self._urls.of_record(record)
             if parent is None or record.state != "done":
                 continue
@@ -214,8 +216,9 @@ class _Output:
         if isinstance(target, CrawlUrl):
             yield target
 
-    def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl]:
+    def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl | None]:
         for number, group in groupby(read_captures(directory, self._progress, whole=True), key=attrgetter("number")):
+            yield None
             if number not in self._read:
                 found = {capture.kind: capture for capture in group}
                 if "revisit" in found and (page := self._bodies.with_payload(found["revisit"])) is not None:

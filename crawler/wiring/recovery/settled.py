@@ -35,7 +35,8 @@ _TABLES = """
 """
 _COPY_OF_RECORDED = "INSERT OR REPLACE INTO copies SELECT number, ? FROM unchanged WHERE canonical = ?"
 _COPY_OF_UNRECORDED = "INSERT OR REPLACE INTO copies SELECT ?, number FROM unrecorded WHERE canonical = ?"
-_NUMBERS_TOLD = 10_000
+NUMBERS_TOLD = 10_000
+"""Records or captures between two calls of a `Progress`."""
 
 
 class SettledUrls:
@@ -94,7 +95,7 @@ class SettledUrls:
             if not self.recorded.add(record.number):
                 continue  # an earlier copy of the same record
             self.records += 1
-            if self.records % _NUMBERS_TOLD == 0:
+            if self.records % NUMBERS_TOLD == 0:
                 self._progress(self.records)
             url = self._urls.of_record(record)
             entry = None if url is None else entry_of_record(record, url)
@@ -178,7 +179,7 @@ def read_captures(directory: CrawlDirectory, progress: Progress, *, whole: bool)
     if not directory.warc.is_dir():
         return
     for count, capture in enumerate(captures(directory.warc, full_blocks=whole), 1):
-        if count % _NUMBERS_TOLD == 0:
+        if count % NUMBERS_TOLD == 0:
             progress(count)
         if isinstance(capture, Capture):
             yield capture

@@ -68,21 +68,25 @@ def test_a_temporary_file_of_visits_that_does_not_fit_is_told_with_what_to_do(tm
     assert not fit[-1]
 
 
-async def test_a_recovery_hears_signals_while_it_reads_visits_at_which_nothing_had_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("last", [1, 21], ids=["visits", "links"])
+async def test_a_recovery_hears_signals_while_it_reads_what_tells_nothing_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int
 ) -> None:
+    """Visits at which pages had not changed, and records of visits without links."""
     monkeypatch.setattr("crawler.wiring.recovery.entries.BATCH_SIZE", 10)
-    monkeypatch.setattr("crawler.wiring.recovery.settled._NUMBERS_TOLD", 20)
+    for room in ("settled", "recover"):
+        monkeypatch.setattr(f"crawler.wiring.recovery.{room}.NUMBERS_TOLD", 20)
     loaded, crawl = configured(tmp_path)
     write_visits(crawl, 200)
     told = []
 
     def end(count: int) -> None:
         told.append(count)
-        recovering.cancel()
+        if len(told) >= last:
+            recovering.cancel()
 
     state = open_state(loaded.config, crawl, may_begin=True)
     recovering = asyncio.ensure_future(recover(loaded, Sources(own=crawl), state, progress=end))
     with pytest.raises(asyncio.CancelledError):
         await recovering
-    assert told == [20]
+    assert len(told) == last
