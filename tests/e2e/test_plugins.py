@@ -202,7 +202,7 @@ def test_a_crawl_whose_plug_in_is_gone_says_so(site: str, web: Web, tmp_path: Pa
 
 def test_links_in_json_are_followed(site: str, tmp_path: Path) -> None:
     pages = {
-        "/": (b"text/html", b'<a href="/list.json">list</a>'),
+        "/": (b"text/html; charset=utf-8", b'<a href="/list.json">list</a>'),
         "/list.json": (b"application/json", b'{"items": [{"url": "/one"}, {"title": "x", "href": "two"}, 3, null]}'),
         "/one": (b"text/html", b"<title>one</title>"),
         "/two": (b"application/json", b'{"url": '),

@@ -50,6 +50,9 @@ def _scan_and_use(*given: Any) -> None:
         links.group()
         for use in (list, repr, reversed, pickle.dumps, lambda those: those[::-2], lambda those: those == those[:]):
             use(links)
+        if links:
+            links.index(links[-1], -1)
+            links.count(links[0])
         links.group()
 
 

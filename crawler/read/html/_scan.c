@@ -194,7 +194,7 @@ prepare(PyObject *module)
         if ((state->elements[i] = PyUnicode_InternFromString(ELEMENTS[i].name)) == NULL)
             return -1;
     if ((state->table_type = PyType_FromModuleAndSpec(module, &table_spec, NULL)) == NULL ||
-        register_sequence(state->table_type) < 0)
+        PyModule_AddObjectRef(module, "Links", state->table_type) < 0)
         return -1;
     state->nothing = PyUnicode_InternFromString("");
     state->blank = PyUnicode_InternFromString(" ");

@@ -2,7 +2,7 @@
 #ifndef ONCEOVER_SCAN_STATE_H
 #define ONCEOVER_SCAN_STATE_H
 
-#include "_scan_table.h"
+#include "_scan_sequence.h"
 
 enum {
     MOST_OPEN = 256,

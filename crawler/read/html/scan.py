@@ -11,6 +11,7 @@ Its links are a sequence that makes the objects when they are asked for. On a la
 one but for the fragment, and `links.cache` asks for the first of each group only.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from html.entities import html5
 from typing import Final
@@ -28,6 +29,8 @@ except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
     IS_COMPILED = getattr(compiled, "VERSION", 0) == 25  # False if it was compiled from older code
+    if IS_COMPILED:
+        Sequence.register(compiled.Links)
 
 _KINDS: Final = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
 """Of the links that the scan makes."""

@@ -70,6 +70,14 @@ def test_what_a_plug_in_reads_is_passed_on() -> None:
     assert extract(lambda: EXTRACT) == EXTRACT
 
 
+def test_what_a_plug_in_lets_ours_read_is_passed_on() -> None:
+    page = msgspec.structs.replace(
+        PAGE, headers=[(b"Content-Type", b"text/html; charset=utf-8")], body=b"<a href=/a>A</a><img src=b>"
+    )
+    found = GuardedExtractor(lexbor_extractor(), "the extractor x").extract(page)
+    assert (found.links, found.error) == ([Link("/a", LinkKind.LINK, "A"), Link("b", LinkKind.EMBED)], None)
+
+
 @pytest.mark.parametrize(
     ("wrong", "place"),
     [
@@ -90,11 +98,6 @@ def test_a_wrong_value_in_an_extract_is_the_error_of_the_page(wrong: dict[str, A
     assert found.error is not None
     assert found.error.startswith("the extractor x failed: ")
     assert place in found.error
-
-
-def test_an_extractor_may_return_what_ours_has_found() -> None:
-    found = lexbor_extractor().extract(msgspec.structs.replace(PAGE, body=b"<a href=b>c</a>"))
-    assert extract(lambda: found).links == [Link("b", LinkKind.LINK, "c")]
 
 
 def test_an_extractor_that_is_cancelled_by_nobody_costs_the_page() -> None:

@@ -95,6 +95,23 @@ def test_links_are_a_sequence() -> None:
         type(links)()
 
 
+def test_links_have_all_that_a_sequence_has() -> None:
+    links = scanned("<a href=x>y</a><img src=z><a href=x>y</a>")
+    x, z = Link("x", LinkKind.LINK, "y"), Link("z", LinkKind.EMBED)
+    with pytest.raises(TypeError):
+        links.index()
+    assert isinstance(links, Sequence)
+    assert (links.count(x), links.count(Link("z", LinkKind.LINK))) == (2, 0)
+    assert (links.index(x), links.index(x, 1), links.index(z, -2, 2)) == (0, 2, 1)
+    with pytest.raises(ValueError, match="not in list"):
+        links.index(z, 2)
+    match links:
+        case [first, *others]:
+            assert (first, others) == (x, [z, x])
+        case _:
+            pytest.fail("it matches no pattern of sequences")
+
+
 def test_links_are_equal_to_a_list_of_equal_ones() -> None:
     links, same, other = (scanned(f"<a href={href}>x</a>") for href in "aab")
     made = [Link("a", LinkKind.LINK, "x")]

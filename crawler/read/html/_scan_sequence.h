@@ -1,0 +1,215 @@
+/* The links that the scan finds, as a sequence of Python. */
+#ifndef ONCEOVER_SCAN_SEQUENCE_H
+#define ONCEOVER_SCAN_SEQUENCE_H
+
+#include "../../page/_groups.h"
+#include "_scan_table.h"
+
+static Py_ssize_t
+count_links(PyObject *object)
+{
+    return ((link_table *)object)->count;
+}
+
+static PyObject *
+links_at(PyObject *self, PyObject *place)
+{
+    if (!PySlice_Check(place)) {
+        Py_ssize_t index = PyNumber_AsSsize_t(place, PyExc_IndexError);
+        if (index == -1 && PyErr_Occurred())
+            return NULL;
+        return link_at(self, index < 0 ? index + count_links(self) : index);
+    }
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(place, &start, &stop, &step) < 0)
+        return NULL;
+    Py_ssize_t count = PySlice_AdjustIndices(count_links(self), &start, &stop, step);
+    PyObject *made = PyList_New(count);
+    for (Py_ssize_t i = 0; made != NULL && i < count; i++) {
+        PyObject *each = link_at(self, start + i * step);
+        if (each == NULL || PyList_SetItem(made, i, each) < 0)
+            Py_CLEAR(made);
+    }
+    return made;
+}
+
+static PyObject *
+all_links(PyObject *self)
+{
+    PyObject *slice = PySlice_New(NULL, NULL, NULL), *made = slice == NULL ? NULL : links_at(self, slice);
+    Py_XDECREF(slice);
+    return made;
+}
+
+/* A table is equal to a list of equal links. */
+static PyObject *
+compare_links(PyObject *self, PyObject *other, int comparison)
+{
+    if ((comparison != Py_EQ && comparison != Py_NE) || !(PyList_Check(other) || Py_IS_TYPE(other, Py_TYPE(self))))
+        return Py_NewRef(Py_NotImplemented);
+    PyObject *ours = all_links(self), *theirs = NULL, *result = NULL;
+    if (ours != NULL)
+        theirs = PyList_Check(other) ? Py_NewRef(other) : all_links(other);
+    if (theirs != NULL)
+        result = PyObject_RichCompare(ours, theirs, comparison);
+    Py_XDECREF(ours);
+    Py_XDECREF(theirs);
+    return result;
+}
+
+static PyObject *
+show_links(PyObject *self)
+{
+    PyObject *all = all_links(self), *shown = all == NULL ? NULL : PyObject_Repr(all);
+    Py_XDECREF(all);
+    return shown;
+}
+
+/* Lets a list of the links answer. */
+static PyObject *
+ask_list(PyObject *self, const char *method, PyObject *args)
+{
+    PyObject *all = all_links(self), *asked = all == NULL ? NULL : PyObject_GetAttrString(all, method);
+    PyObject *answer = asked == NULL ? NULL : PyObject_CallObject(asked, args);
+    Py_XDECREF(all);
+    Py_XDECREF(asked);
+    return answer;
+}
+
+static PyObject *
+count_equal(PyObject *self, PyObject *args)
+{
+    return ask_list(self, "count", args);
+}
+
+static PyObject *
+find_equal(PyObject *self, PyObject *args)
+{
+    return ask_list(self, "index", args);
+}
+
+/* Copies and pickles of a table are lists. */
+static PyObject *
+reduce_links(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    PyObject *all = all_links(self);
+    return all == NULL ? NULL : Py_BuildValue("O(N)", (PyObject *)&PyList_Type, all);
+}
+
+static int
+is_long(part text, const byte *bytes)
+{
+    Py_ssize_t characters = text.length;
+    if (text.length <= LONGEST_GROUPED)
+        return 0;
+    for (ptrdiff_t i = text.at; i < text.at + text.length; i++)
+        characters -= (bytes[i] & 0xC0) == 0x80;
+    return characters > LONGEST_GROUPED;
+}
+
+/* Fills `groups`, and returns their number. A table of that many places is empty. */
+static Py_ssize_t
+group_all(const link_table *self, group *groups, Py_ssize_t *table, Py_ssize_t places)
+{
+    Py_ssize_t filled = 0;
+    for (Py_ssize_t i = 0; i < self->count; i++) {
+        group *made = &groups[filled];
+        part href = self->links[i].href;
+        take_href(made, href.length ? (const char *)self->bytes.at + href.at : "", href.length);
+        made->first = i;
+        made->count = 1;
+        Py_ssize_t *place = is_long(href, self->bytes.at) ? NULL : place_of(table, places, groups, made);
+        if (place != NULL) {
+            if (*place > 0 && self->links[groups[*place - 1].first].kind == self->links[i].kind) {
+                groups[*place - 1].count++;
+                continue;
+            }
+            *place = filled + 1;
+        }
+        filled++;
+    }
+    return filled;
+}
+
+/* The first link of a group, and its href without fragment. */
+static PyObject *
+first_of(link_table *self, const group *of, PyObject **bare)
+{
+    *bare = PyUnicode_DecodeUTF8(of->href, of->length, "strict");
+    if (*bare == NULL || of->may_have_fragment || self->links[of->first].made != NULL)
+        return *bare == NULL ? NULL : link_at((PyObject *)self, of->first);
+    return link_with(self, of->first, *bare);
+}
+
+/* Groups the links as bulk.py does: the first link of each group, its href without fragment, and their number. */
+static PyObject *
+group_links(PyObject *object, PyObject *nothing)
+{
+    link_table *self = (link_table *)object;
+    PyObject *firsts = NULL, *hrefs = NULL, *counts = NULL, *result = NULL;
+    Py_ssize_t places = places_for(self->count), filled = 0;
+    group *groups = PyMem_Malloc(((size_t)self->count + 1) * sizeof(group));
+    Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
+    (void)nothing;
+    if (groups == NULL || table == NULL)
+        PyErr_NoMemory();
+    else {
+        filled = group_all(self, groups, table, places);
+        firsts = PyList_New(filled);
+        hrefs = PyList_New(filled);
+        counts = PyList_New(filled);
+    }
+    int failed = firsts == NULL || hrefs == NULL || counts == NULL;
+    for (Py_ssize_t i = 0; i < filled && !failed; i++) {
+        PyObject *bare, *first = first_of(self, &groups[i], &bare), *count = PyLong_FromSsize_t(groups[i].count);
+        failed = first == NULL || count == NULL;
+        PyList_SetItem(firsts, i, first);
+        PyList_SetItem(hrefs, i, bare);
+        PyList_SetItem(counts, i, count);
+    }
+    if (!failed)
+        result = PyTuple_Pack(3, firsts, hrefs, counts);
+    Py_XDECREF(firsts);
+    Py_XDECREF(hrefs);
+    Py_XDECREF(counts);
+    PyMem_Free(groups);
+    PyMem_Free(table);
+    return result;
+}
+
+static void
+drop_table(PyObject *object)
+{
+    link_table *self = (link_table *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    cut_links(self, 0);
+    Py_XDECREF(self->make);
+    PyMem_Free(self->links);
+    PyMem_Free(self->bytes.at);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef table_methods[] = {
+    {"count", count_equal, METH_VARARGS, NULL},
+    {"group", group_links, METH_NOARGS, NULL},
+    {"index", find_equal, METH_VARARGS, NULL},
+    {"__reduce__", reduce_links, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot table_slots[] = {
+    {Py_tp_dealloc, drop_table},  {Py_tp_repr, show_links},     {Py_tp_richcompare, compare_links},
+    {Py_sq_length, count_links},  {Py_sq_item, link_at},        {Py_mp_length, count_links},
+    {Py_mp_subscript, links_at},  {Py_tp_methods, table_methods}, {0, NULL},
+};
+
+static PyType_Spec table_spec = {
+    .name = "crawler.read.html._scan.Links",
+    .basicsize = sizeof(link_table),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = table_slots,
+};
+
+#endif
