@@ -155,18 +155,8 @@ async def exchange(
                     received = await handler.read()
             finally:
                 timeouts.stop(handler)
-        except HttpProcessingError as error:
-            raise aiohttp.ClientResponseError(
-                request.request_info, (), status=error.code, message=error.message, headers=error.headers
-            ) from error
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if handler.requests > 1 and server is not None:
-                connections.note_reuse(server, answered=False)
-            # Over a kept connection TLS has worked, so that is no refusal.
-            if handler.body_end.alert is not None and handler.requests == 1:
-                raise TlsRefused(handler.body_end.alert) from error
-            is_kept = handler.requests > 1 and not handler.overhead.received_bytes
-            raise (KeptClosed if is_kept else ClosedEarly)("closed without a response") from error
+        except (HttpProcessingError, aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            raise _failure_of(error, request, handler, server) from error
         message, content = received
         has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT
         if handler.requests > 1 and server is not None and (has_waited_in_vain or connections.reuse_failures):
@@ -202,6 +192,24 @@ async def exchange(
     except BaseException:
         connector.close_taken(handler)
         raise
+
+
+def _failure_of(
+    error: Exception, request: HttpRequest, handler: TolerantHandler, server: tuple[str, int] | None
+) -> Exception:
+    """What to raise for the error of a connection that brought no head."""
+    if isinstance(error, HttpProcessingError):
+        return aiohttp.ClientResponseError(
+            request.request_info, (), status=error.code, message=error.message, headers=error.headers
+        )
+    is_kept = handler.requests > 1
+    if is_kept and server is not None:
+        handler.connections.note_reuse(server, answered=False)
+    # Over a kept connection TLS has worked, so that is no refusal.
+    if handler.body_end.alert is not None and not is_kept:
+        return TlsRefused(handler.body_end.alert)
+    kind = KeptClosed if is_kept and not handler.overhead.received_bytes else ClosedEarly
+    return kind("closed without a response")
 
 
 def _too_slow() -> Exception:
