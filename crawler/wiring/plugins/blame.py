@@ -1,5 +1,6 @@
 """Names the package of a plug-in that fails while the crawl runs."""
 
+import asyncio
 import logging
 import signal
 import traceback
@@ -13,6 +14,7 @@ from config import Config, named_backends
 from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.checks import PluginFailed
+from crawler.wiring.plugins.guarded import is_cancelled
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, in_one_line
 from frontier import StoreFailed
@@ -40,12 +42,15 @@ def blaming(plugins: Sequence[NamedBackend]) -> Iterator[None]:
 
     The last code that ran, of ours and theirs, has raised it: libraries that this code called are not to blame. A full
     disk is not the fault of a plug-in. A `SystemExit` becomes one, too, because its code would pass for how the crawl
-    has ended; and a `KeyboardInterrupt`, unless somebody may have pressed Ctrl-C while the plug-in ran.
+    has ended; a `KeyboardInterrupt`, unless somebody may have pressed Ctrl-C while the plug-in ran; and a
+    `CancelledError`, unless somebody has cancelled this task.
     """
     try:
         yield
-    except (Exception, BaseExceptionGroup, SystemExit, KeyboardInterrupt) as error:
+    except (Exception, BaseExceptionGroup, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
         if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
             raise
         for leaf in _leaves(error):
             if isinstance(leaf, PluginFailed):

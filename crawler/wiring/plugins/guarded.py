@@ -69,7 +69,7 @@ class GuardedFetcher:
                 raise TypeError(f"expected a page or a failure, found {type(fetched).__name__}")
             return _as_declared(fetched, _checked(fetched, type(fetched)))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             log.warning("%s failed: %s (%s)", self._title, in_one_line(error), request.url)
             log.info("the traceback", exc_info=error)
@@ -100,9 +100,12 @@ def guarded_rule(rule: Rule, title: str) -> Rule:
     return apply
 
 
-def _is_cancelled() -> bool:
+def is_cancelled() -> bool:
     """Whether somebody wants this task to end, and not just a future of the plug-in was cancelled."""
-    this = asyncio.current_task()
+    try:
+        this = asyncio.current_task()
+    except RuntimeError:
+        return False  # no event loop runs, so there is no task
     return this is not None and this.cancelling() > 0
 
 

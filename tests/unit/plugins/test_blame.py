@@ -1,5 +1,6 @@
 """A plug-in that fails while the crawl runs is named, and the rest of the code is not blamed on it."""
 
+import asyncio
 import errno
 import logging
 import signal
@@ -15,6 +16,7 @@ from frontier import StoreFailed
 from tests.unit.plugins.installing import SETS, Site
 
 FAILING = f"""{SETS}
+    import asyncio
     import errno
     import json
 
@@ -33,6 +35,8 @@ FAILING = f"""{SETS}
             raise BaseExceptionGroup("several", [OSError(errno.ENOSPC, "full")])
         if kind == "exit":
             raise SystemExit(0)
+        if kind == "cancelled":
+            raise asyncio.CancelledError
         if kind == "interrupt":
             raise KeyboardInterrupt
         raise OSError(errno.ENOSPC, "full") if kind == "disk" else KeyError(kind)
@@ -124,6 +128,35 @@ def test_a_plug_in_that_raises_an_interrupt_has_failed_where_nobody_can_press_ke
     monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
     with pytest.raises(PluginFailed, match=r"failed: KeyboardInterrupt \(failing_sets\.py, "), blaming(plugins):
         fail("interrupt")
+
+
+async def test_a_plug_in_that_raises_a_cancellation_has_failed_unless_somebody_cancels(
+    plugins: list[NamedBackend],
+) -> None:
+    async def call_it() -> None:
+        with blaming(plugins):
+            fail("cancelled")
+
+    with pytest.raises(PluginFailed, match=r"failed: CancelledError \(failing_sets\.py, "):
+        await call_it()
+
+    async def call_it_when_cancelled() -> None:
+        with blaming(plugins):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                fail("cancelled")
+
+    task = asyncio.create_task(call_it_when_cancelled())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_a_cancellation_where_no_event_loop_runs_is_the_fault_of_a_plug_in(plugins: list[NamedBackend]) -> None:
+    with pytest.raises(PluginFailed, match=r"failed: CancelledError \(failing_sets\.py, "), blaming(plugins):
+        fail("cancelled")
 
 
 def test_code_of_ours_that_a_plug_in_calls_is_not_blamed_on_it(plugins: list[NamedBackend]) -> None:
