@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
@@ -11,6 +12,10 @@ from crawler.library.result import CrawlResult
 from crawler.wiring.crawl import OpenedCrawl
 
 log = logging.getLogger(__name__)
+
+_OUR_GROUPS: Final = 2
+"""The task groups around a worker: that of the engine, and the one here. A group within them is what a component has
+raised."""
 
 
 class EngineTask:
@@ -70,14 +75,17 @@ class EngineTask:
             raise asyncio.CancelledError
 
     def raise_failure(self) -> None:
-        """Raise what has ended the crawl, once: the first exception of a group, because others often follow from it,
-        and a program can catch it by its type."""
+        """Raise what has ended the crawl, once, as it was raised: a program can catch it by its type. If several
+        workers have failed, it is what the first has raised, because others often follow from it; the log has all."""
         task = self._task
         if task is None or not task.done() or task.cancelled() or self._failure_is_raised:
             return
         error = task.exception()
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
+        for _ in range(_OUR_GROUPS):
+            if isinstance(error, BaseExceptionGroup):
+                if len(error.exceptions) > 1:
+                    log.info("several errors have ended the crawl", exc_info=error)
+                error = error.exceptions[0]
         if error is not None:
             self._failure_is_raised = True
             raise error

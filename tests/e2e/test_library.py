@@ -459,6 +459,20 @@ async def test_what_ends_a_crawl_is_raised_once_and_alone(tmp_path: Path, web: W
     assert crawl.status().pages == 0
 
 
+class BrokenInTasks(Broken):
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        raise ExceptionGroup("tasks of the sink", [OfTheProgram("one"), KeyError("two")])
+
+
+async def test_a_group_of_errors_that_a_sink_of_the_program_raises_arrives_with_all_of_them(
+    tmp_path: Path, web: Web
+) -> None:
+    with pytest.raises(ExceptionGroup, match="tasks of the sink") as raised:
+        async with crawl_of(web, tmp_path / "crawl", sinks=[BrokenInTasks()]) as crawl:
+            await crawl.run()
+    assert [str(each) for each in raised.value.exceptions] == ["one", "'two'"]
+
+
 async def test_what_ends_a_crawl_is_raised_when_it_is_closed_if_no_loop_has(tmp_path: Path, web: Web) -> None:
     crawl = await crawl_of(web, tmp_path / "crawl", sinks=[Broken()]).open()
     pages = aiter(crawl)
