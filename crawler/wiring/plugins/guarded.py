@@ -7,12 +7,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
+from operator import is_
 from time import time
-from typing import Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request
+from crawler.page import Extract, Failure, FailureKind, Fetched, Page, Request, WithBody
 from crawler.seams import Fetcher, LinkExtractor
 from crawler.url.components import Rule, UrlComponents
 from crawler.wiring.plugins.checks import failed
@@ -21,8 +22,6 @@ from crawler.wiring.plugins.loading import in_one_line
 log = logging.getLogger(__name__)
 
 _Value = TypeVar("_Value", bound=msgspec.Struct)
-
-_HEADERS: Final = ("headers", "request_headers")
 
 
 class GuardedExtractor:
@@ -67,7 +66,8 @@ class GuardedFetcher:
             fetched = await self._fetcher.fetch(request)
             if not isinstance(fetched, Fetched):
                 raise TypeError(f"expected a page or a failure, found {type(fetched).__name__}")
-            return _as_declared(fetched, _checked(fetched, type(fetched)))
+            declared: Fetched = _as_declared(fetched, _checked(fetched, type(fetched)))
+            return declared
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
@@ -124,23 +124,42 @@ def _plain(value: object) -> str | list[object]:
     raise TypeError(f"expected a plain value, found {type(value).__name__}")
 
 
-def _as_declared(fetched: _Value, checked: _Value) -> _Value:
-    """What was fetched, with words made members of their enums, and lists and buffers made pairs and bytes. If nothing
-    has to be changed, it is no copy, so that what the body of a page of ours takes still counts in the budget of
-    memory."""
-    changes = {
-        name: value
-        for name in fetched.__struct_fields__
-        if (isinstance(value := getattr(checked, name), Enum | bytes) or name in _HEADERS)
-        and not _has_types_of(getattr(fetched, name), value)
-    }
-    return msgspec.structs.replace(fetched, **changes) if changes else fetched
+def _as_declared(value: Any, checked: Any) -> Any:
+    """A value with the types of its checked copy: words made members of their enums, and lists and buffers made pairs
+    and bytes. If nothing has to be changed, it is no copy, so that what the body of a page of ours takes still counts
+    in the budget of memory."""
+    if not isinstance(value, msgspec.Struct) or type(value) is not type(checked):
+        return value if _has_types_of(value, checked) else checked
+    changes = {}
+    for name in value.__struct_fields__:
+        found = getattr(value, name)
+        made = _checked_loads(found) if name == "loads" else _as_declared(found, getattr(checked, name))
+        if made is not found:
+            changes[name] = made
+    return msgspec.structs.replace(value, **changes) if changes else value
 
 
 def _has_types_of(value: object, checked: object) -> bool:
     """Whether a value, and each of its parts, has the type that it has after the check."""
+    if type(checked) is str and not isinstance(value, Enum):
+        return isinstance(value, str)  # texts of parsers serve as well
     if type(value) is not type(checked):
         return False
     if isinstance(value, list | tuple) and isinstance(checked, list | tuple):
         return all(map(_has_types_of, value, checked))
+    if isinstance(value, msgspec.Struct):
+        return all(_has_types_of(getattr(value, name), getattr(checked, name)) for name in value.__struct_fields__)
     return True
+
+
+def _checked_loads(loads: Sequence[object]) -> tuple[object, ...]:
+    """What a page has loaded, each in its own class, which the type of the field does not tell."""
+    made = []
+    for number, each in enumerate(loads):
+        if not isinstance(each, WithBody):
+            raise TypeError(f"expected a Page or a Redirect, found {type(each).__name__} - at `$.loads[{number}]`")
+        try:
+            made.append(_as_declared(each, _checked(each, type(each))))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{error}, of `$.loads[{number}]`") from error
+    return loads if isinstance(loads, tuple) and all(map(is_, made, loads)) else tuple(made)

@@ -7,7 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from crawler.page import Extract, Failure, FailureKind, Fetched, Link, LinkKind, Page, Preference, Redirect, Request
+from crawler.page import (
+    Extract,
+    Failure,
+    FailureKind,
+    Fetched,
+    Link,
+    LinkKind,
+    Page,
+    Preference,
+    Redirect,
+    Rendering,
+    Request,
+    Screenshot,
+)
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.wiring.plugins.guarded import GuardedExtractor, GuardedFetcher
 
@@ -20,6 +33,7 @@ PAGE = Page(
     fetched_at=1.0,
     duration_s=0.1,
 )
+IMAGE = Screenshot(kind="view", media_type="image/png", image=b"1")
 EXTRACT = Extract(
     content_type="text/html",
     base_url=PAGE.url,
@@ -108,7 +122,10 @@ def test_an_extractor_that_calls_exit_costs_the_page() -> None:
     assert extract(exiting).error == "the extractor x failed: SystemExit: 0"
 
 
-@pytest.mark.parametrize("fetched", [PAGE, REDIRECT, FAILURE])
+LOADED = msgspec.structs.replace(PAGE, url="http://a.test/style.css")
+
+
+@pytest.mark.parametrize("fetched", [PAGE, REDIRECT, FAILURE, msgspec.structs.replace(PAGE, loads=(LOADED, REDIRECT))])
 async def test_what_a_plug_in_fetches_is_passed_on_as_it_is(fetched: Fetched) -> None:
     # A copy of a page of ours would not count in the budget of memory.
     assert await fetch(lambda: fetched) is fetched
@@ -126,6 +143,10 @@ async def test_what_a_plug_in_fetches_is_passed_on_as_it_is(fetched: Fetched) ->
         (PAGE, {"ip": 5}, "$.ip"),
         (REDIRECT, {"location": None}, "$.location"),
         (FAILURE, {"kind": "my own"}, "$.kind"),
+        (PAGE, {"loads": (msgspec.structs.replace(LOADED, body="text"),)}, "$.body`, of `$.loads[0]"),
+        (PAGE, {"loads": (msgspec.structs.replace(LOADED, headers=[("a", "b")]),)}, "$.loads[0].headers[0][0]"),
+        (PAGE, {"loads": (LOADED, msgspec.structs.asdict(LOADED))}, "$.loads[1]"),
+        (PAGE, {"loads": None}, "$.loads"),
     ],
 )
 async def test_a_wrong_value_in_what_is_fetched_costs_the_url(
@@ -154,6 +175,32 @@ async def test_headers_that_a_plug_in_has_as_lists_or_buffers_are_made_pairs_of_
     assert isinstance(found, Page)
     assert repr((found.headers, found.body)) == repr(([(b"ETag", b"1")], b"body"))
     assert found.header("etag") == "1"
+
+
+async def test_what_a_page_of_a_plug_in_has_loaded_is_made_like_ours() -> None:
+    loaded = msgspec.structs.replace(LOADED, headers=[[b"ETag", bytearray(b"1")]], body=bytearray(b"body"))
+    found = await fetch(lambda: msgspec.structs.replace(PAGE, loads=[loaded, REDIRECT]))
+    assert isinstance(found, Page)
+    assert found.loads == (msgspec.structs.replace(LOADED, headers=[(b"ETag", b"1")]), REDIRECT)
+    assert found.loads[1] is REDIRECT
+    style = found.loads[0]
+    assert isinstance(style, Page)
+    assert [type(style.body), type(style.headers[0]), type(style.headers[0][1])] == [bytes, tuple, bytes]
+
+
+@pytest.mark.parametrize(
+    ("field", "found", "expected"),
+    [
+        ("links", [{"href": "/a", "kind": "link"}], (Link("/a", LinkKind.LINK),)),
+        ("links", (Link("/a", "link"),), (Link("/a", LinkKind.LINK),)),  # type: ignore[arg-type]
+        ("rendering", "whole", Rendering.WHOLE),
+        ("screenshots", [msgspec.structs.replace(IMAGE, image=bytearray(b"1"))], (IMAGE,)),
+    ],
+    ids=["links of tables", "links of words", "rendering", "screenshots"],
+)
+async def test_each_part_of_a_page_of_a_plug_in_is_made_like_ours(field: str, found: Any, expected: Any) -> None:
+    page = await fetch(lambda: msgspec.structs.replace(PAGE, **{field: found}))
+    assert repr(getattr(page, field)) == repr(expected)
 
 
 async def test_a_fetcher_that_is_cancelled_by_nobody_costs_the_url() -> None:
