@@ -10,7 +10,7 @@ import msgspec
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import output_directories, record_directories
 from crawler.disk.pruned import read_pruned
-from crawler.export.aside import ensure_writable, written_aside
+from crawler.export.aside import Target, ensure_writable, written_to
 from crawler.export.writers import ExportRefused
 from crawler.status import number_of
 from crawler.write.cdxj.lines import is_unchanged
@@ -93,16 +93,15 @@ def _output(directory: Path, part: int | None) -> list[Path]:
     return [records.parent for records in record_directories(directory, part)]
 
 
-def export_index(directory: Path, part: int | None, to: Path, *, overwrite: bool) -> int:
+def export_index(directory: Path, part: int | None, to: Target, *, overwrite: bool) -> int:
     """Returns the number of its lines, which are sorted. Visits at which the server said that nothing had changed are
     left out: a replay would show an empty page for them. Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
     ensure_writable(to, may_replace=overwrite)
     folders = dict.fromkeys(archive.path.parent for archive in archives_of(directory, part))
     if not folders:
         raise nothing_to("list", directory, part)
-    to.parent.mkdir(parents=True, exist_ok=True)
     lines = 0
-    with written_aside(to, may_replace=overwrite) as file:
+    with written_to(to, may_replace=overwrite) as file:
         for line in filterfalse(is_unchanged, merged_index(*folders)):
             file.write(line + b"\n")
             lines += 1

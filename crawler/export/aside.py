@@ -1,4 +1,4 @@
-"""Files beside an export: the one that is written, until it is complete, and temporary ones."""
+"""Where an export goes: to a stream, or to a file that lies beside its place until it is complete; temporary files."""
 
 import os
 import sqlite3
@@ -13,6 +13,21 @@ from crawler.disk.permissions import lock_now
 from crawler.export.writers import ExportRefused
 
 _OPEN: Final = ".open"
+
+Target = Path | BinaryIO
+"""A file to make, or a stream to write to, such as stdout."""
+
+
+@contextmanager
+def written_to(target: Target, *, may_replace: bool) -> Iterator[BinaryIO]:
+    """A file to write: a stream as it is, or one as `written_aside`, whose folder is made."""
+    if not isinstance(target, Path):
+        yield target
+        target.flush()
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with written_aside(target, may_replace=may_replace) as file:
+        yield file
 
 
 @contextmanager
@@ -63,8 +78,10 @@ def with_databases() -> Iterator[None]:
         ) from error
 
 
-def ensure_writable(path: Path, *, may_replace: bool) -> None:
+def ensure_writable(path: Target, *, may_replace: bool) -> None:
     """Raises `ExportRefused` if there is something that may not be replaced."""
+    if not isinstance(path, Path):
+        return
     if path.is_dir() or (path.exists() and not may_replace):
         raise ExportRefused(f"{path} exists: name another file, or replace a file with --overwrite")
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crawler.export.aside import ensure_writable, locked_folder, written_aside
+from crawler.export.aside import Target, ensure_writable, locked_folder, written_aside, written_to
 from crawler.export.columns import Row, Table
 from crawler.export.manifest import ExportedFile, Manifest, Options, manifest_path, read_manifest, write_manifest
 from crawler.export.partitions import Partitions
@@ -53,13 +53,14 @@ def is_file(to: Path, form: Format) -> bool:
     return to.suffix == f".{form}" and not to.is_dir()
 
 
-def export_table(export: TableExport, to: Path, say: Say, on_damage: OnDamage) -> Exported:
-    """Export a table to a file or a folder. Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
+def export_table(export: TableExport, to: Target, say: Say, on_damage: OnDamage) -> Exported:
+    """Export a table to a file, a stream or a folder. Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
     partitions = Partitions(export.table, export.partition_by)
     make = make_writer(export.format, partitions.table)
-    if is_file(to, export.format):
+    if not isinstance(to, Path) or is_file(to, export.format):
         if export.partition_by:
-            raise ExportRefused(f"a partitioned table has many files: expected a folder, found {to}")
+            found = to if isinstance(to, Path) else "standard output"
+            raise ExportRefused(f"a partitioned table has many files: expected a folder, found {found}")
         return _export_file(export, to, make, on_damage)
     try:
         to.mkdir(parents=True, exist_ok=True)
@@ -70,11 +71,10 @@ def export_table(export: TableExport, to: Path, say: Say, on_damage: OnDamage) -
         return _Folder(export, to, partitions, make, say, on_damage).export()
 
 
-def _export_file(export: TableExport, path: Path, make: MakeWriter, on_damage: OnDamage) -> Exported:
-    ensure_writable(path, may_replace=export.overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _export_file(export: TableExport, to: Target, make: MakeWriter, on_damage: OnDamage) -> Exported:
+    ensure_writable(to, may_replace=export.overwrite)
     snapshot = Snapshot(export.directory, take_snapshot(export.directory, export.part), on_damage)
-    with written_aside(path, may_replace=export.overwrite) as file:
+    with written_to(to, may_replace=export.overwrite) as file:
         writer, rows = make(file), 0
         for line, found in _rows(export.table, snapshot, BEGINNING):
             writer.write(found, line.content)

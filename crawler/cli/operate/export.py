@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, get_args
 import click
 import msgspec
 
+from crawler.cli.operate.export_output import conclude, is_stream, remark, remark_by_place, remark_damage, target
 from crawler.cli.operate.options import directory, named_path, note_elsewhere, part, place
-from crawler.cli.run.streams import say_result
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import read_file
 from crawler.export.archived_text import ArchivedText
@@ -33,6 +33,8 @@ from crawler.url.hosts import use_suffixes
 _WACZ: Final = "wacz"
 _CDXJ: Final = "cdxj"
 _FORMATS: Final = (*get_args(Format), _WACZ, _CDXJ)
+_STREAMS: Final = ("csv", "jsonl", _CDXJ)
+"""Formats that may be read as they are written."""
 _TABLES: Final = ("pages", "links")
 _READERS: Final = ("turbohtml", "trafilatura")
 _PARTITIONS: Final = frozenset({"crawl", "subset"})
@@ -54,7 +56,7 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
     type=named_path,
     required=True,
     metavar="PATH",
-    help="A file, if it has the ending of the format, such as pages.csv; otherwise a folder for files.",
+    help="A file, if it has the ending of the format, such as pages.csv; otherwise a folder for files; - for stdout.",
 )
 @click.option("--table", type=click.Choice(_TABLES), default="pages", show_default=True, help="Which table.")
 @click.option(
@@ -106,6 +108,8 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     _check(directory, chosen.part)
     note_elsewhere(directory)
     ending = to.suffix.removeprefix(".")
+    if is_stream(to) and form not in _STREAMS:
+        raise click.UsageError(f"--to - is for {', '.join(_STREAMS)}: readers of {form} need a file")
     if ending in _FORMATS and ending != form and not to.is_dir():
         raise click.UsageError(
             f"--to has the ending .{ending}, and --format is {form}: give it the ending .{form}, or name a folder"
@@ -119,10 +123,10 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     if form == "wacz":
         places = chosen.earlier or _compared_with(CrawlDirectory(directory))
         with unpacked(places, to) as folders:
-            _pack(directory, to, chosen, folders, _tell_by_place(places, folders))
+            _pack(directory, to, chosen, folders, remark_by_place(places, folders))
     elif form == "cdxj":
-        lines = export_index(directory, chosen.part, to, overwrite=chosen.overwrite)
-        say_result(f"{number_of(lines, 'capture')}: {to}")
+        lines = export_index(directory, chosen.part, target(to), overwrite=chosen.overwrite)
+        conclude(number_of(lines, "capture"), to)
     else:
         _export_table(directory, form, to, chosen)
 
@@ -145,13 +149,13 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
         use_suffixes(read_file(crawl.suffixes))
     read_content = None if options.text_by is None else _reader(options.text_by)
     is_located = options.locations and options.table == "pages" and form != "jsonl"
-    tell: Callable[[str], None] = _tell
+    tell: Callable[[str], None] = remark
     with ExitStack() as stack:
         archives = archives_of(directory, options.part) if is_located else []
         if read_content is not None:
             places = options.earlier or _compared_with(crawl)
             folders = stack.enter_context(unpacked(places, to))
-            archives, tell = _archives_with_text(directory, options, folders), _tell_by_place(places, folders)
+            archives, tell = _archives_with_text(directory, options, folders), remark_by_place(places, folders)
         captures = stack.enter_context(Captures(directory, archives, tell))
         find = captures.find if is_located else _nowhere
         table = pages_table(find, crawl=_name(crawl)) if options.table == "pages" else links_table()
@@ -171,14 +175,14 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
                 overwrite=options.overwrite,
                 now=rfc3339(time.time()),
             ),
-            to,
-            _tell,
-            _tell_damage,
+            target(to),
+            remark,
+            remark_damage,
         )
     _tell_missing(texts)
     if options.table == "links" and not made.rows and not _setting(crawl, "output", "link_details"):
-        _tell("no record has links: crawl with output.link_details = true")
-    _report(made, to, in_folder=not is_file(to, form))
+        remark("no record has links: crawl with output.link_details = true")
+    _report(made, to, in_folder=not is_stream(to) and not is_file(to, form))
 
 
 def _archives_with_text(directory: Path, options: _Options, places: Sequence[Path]) -> list[Archive]:
@@ -190,7 +194,7 @@ def _archives_with_text(directory: Path, options: _Options, places: Sequence[Pat
 def _tell_missing(texts: ArchivedText | None) -> None:
     if texts is not None and texts.missing:
         lacking = number_of(texts.missing, "page")
-        _tell(f"the archive lacks {lacking}: text and Markdown are as in the records")
+        remark(f"the archive lacks {lacking}: text and Markdown are as in the records")
 
 
 def _nowhere(_: str, __: str | None, /) -> Location | None:
@@ -226,10 +230,10 @@ def _pack(directory: Path, to: Path, options: _Options, places: Sequence[Path], 
             now=time.time(),
             software=f"onceover {version('onceover-crawler')}",
         )
-        packed = export_wacz(export, to, tell, _tell_damage)
+        packed = export_wacz(export, to, tell, remark_damage)
     _tell_missing(texts)
     files, captured = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
-    say_result(f"{files}, {captured}, {number_of(packed.pages, 'page')}: {to}")
+    conclude(f"{files}, {captured}, {number_of(packed.pages, 'page')}", to)
 
 
 def _check(directory: Path, part: int | None) -> None:
@@ -262,25 +266,6 @@ def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:
 def _report(made: Exported, to: Path, *, in_folder: bool) -> None:
     if made.complete_since is not None:
         older = ", and the crawl has other records by now" if made.is_old else ""
-        _tell(f"this export, begun {made.complete_since}, is complete{older}; --overwrite begins anew")
+        remark(f"this export, begun {made.complete_since}, is complete{older}; --overwrite begins anew")
     files = f" in {number_of(made.files, 'file')}" if in_folder else ""
-    say_result(f"{number_of(made.rows, 'row')}{files}: {to}")
-
-
-def _tell(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _tell_by_place(places: Sequence[Path], folders: Sequence[Path]) -> Callable[[str], None]:
-    """Tells by the names of the WACZ files what is told of the temporary folders with their files."""
-
-    def tell(text: str) -> None:
-        for source, folder in zip(places, folders, strict=True):
-            text = text.replace(f"{folder}/", f"{source}/archive/") if source != folder else text
-        _tell(text)
-
-    return tell
-
-
-def _tell_damage(file: str, offset: int, why: str) -> None:
-    _tell(f"{file}: the line at byte {offset} is not a record and was skipped: {why}")
+    conclude(f"{number_of(made.rows, 'row')}{files}", to)
