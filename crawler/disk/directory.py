@@ -123,6 +123,12 @@ class CrawlDirectory:
     def output(self) -> tuple[Path, ...]:
         return (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints, self.log.parent)
 
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """All files and folders that the crawl makes."""
+        made = (each for each in vars(self).values() if isinstance(each, Path))
+        return (*(each for each in made if each not in (self.path, self.original)), self.log.parent)
+
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""
         files = (path for path in self.frontier.rglob("*") if path.is_file() and path.stat().st_size)

@@ -273,6 +273,14 @@ def record_directories(directory: Path, part: int | None = None) -> list[Path]:
     return [path for each in outputs if (path := CrawlDirectory(each).records).is_dir()]
 
 
+def own_place(directory: Path, place: Path) -> Path | None:
+    """Which file or folder that the crawl makes a place is or lies in; None if it is none of them. Raises
+    `DirectoryRefused`."""
+    whole, place = whole_crawl(directory), place.resolve()
+    own = (each for home in (whole, *output_directories(whole)) for each in CrawlDirectory(home).own)
+    return next((each for each in own if place.is_relative_to(each.resolve())), None)
+
+
 def part_directory(directory: Path, part: int) -> Path:
     """The directory of one part of the crawl in `directory`. Raises ValueError if there is no such part."""
     layout = read_layout(directory)

@@ -9,6 +9,7 @@ from typing import BinaryIO, Final
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.durable_file import is_open_as, sync_directory
+from crawler.disk.layout import own_place
 from crawler.disk.permissions import lock_now
 from crawler.export.writers import ExportRefused
 
@@ -84,6 +85,14 @@ def ensure_writable(path: Target, *, may_replace: bool) -> None:
         return
     if path.is_dir() or (path.exists() and not may_replace):
         raise ExportRefused(f"{path} exists: name another file, or replace a file with --overwrite")
+
+
+def ensure_apart(to: Path, directory: Path) -> None:
+    """Raises `ExportRefused` if a place is one where the crawl in a directory itself writes, and `DirectoryRefused`."""
+    own = own_place(directory, to)
+    if own is not None:
+        lies = "belongs to" if own.resolve() == to.resolve() else f"lies in {own}, which belongs to"
+        raise ExportRefused(f"{to} {lies} the crawl itself: name another place")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import read_file
 from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import Archive, archives_of, export_index
+from crawler.export.aside import ensure_apart
 from crawler.export.captures import Captures, Location
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
@@ -106,6 +107,7 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     """
     chosen = _Options(**options)
     _check(directory, chosen.part)
+    ensure_apart(to, directory)
     note_elsewhere(directory)
     ending = to.suffix.removeprefix(".")
     if is_stream(to) and form not in _STREAMS:

@@ -11,7 +11,7 @@ from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.cli.run.streams import stdout_for_programs, while_read
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
-from crawler.export.aside import written_aside
+from crawler.export.aside import ensure_apart, written_aside
 from crawler.operate.report.forms import Report
 from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
@@ -68,6 +68,7 @@ def report(
             raise click.UsageError(
                 "--html writes all sections; give it without SECTION, --csv, --json and --exit-code."
             )
+        ensure_apart(html, directory)
         found = make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS, needs_lists=False)
         _print_notes(found)
         _write_page(found, html)

@@ -1,0 +1,75 @@
+"""Nothing is exported to where the crawl itself writes."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from crawler.cli import onceover
+from crawler.disk.layout import Layout, write_layout
+from crawler.export.writers import ExportRefused
+from tests.unit.export.written import record, write_crawl
+
+
+def run(*arguments: object) -> Result:
+    """Raises what the command raises."""
+    result = CliRunner().invoke(onceover, list(map(str, arguments)), standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("form", "to"),
+    [
+        ("jsonl", "records"),
+        ("jsonl", "records/records-00000.jsonl"),
+        ("csv", "records/tables"),
+        ("parquet", "warc"),
+        ("wacz", "warc/site.wacz"),
+        ("wacz", "crawl.toml"),
+        ("cdxj", "lock"),
+        ("csv", "logs/pages.csv"),
+        ("csv", "other/../sinks/pages.csv"),
+    ],
+)
+def test_an_export_into_a_place_of_the_crawl_is_refused(form: str, to: str, tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1)])
+    before = content(crawl)
+    with pytest.raises(ExportRefused, match=r"belongs to the crawl itself: name another place"):
+        run("export", crawl, "--format", form, "--to", crawl / to, "--overwrite")
+    assert content(crawl) == before
+
+
+def test_an_export_into_a_place_of_a_part_or_behind_a_link_is_refused(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawl.mkdir()
+    write_layout(crawl, Layout.begin(2))
+    write_crawl(crawl)
+    write_crawl(crawl / "part-0", [record(1)])
+    elsewhere = tmp_path / "large disk"
+    elsewhere.mkdir()
+    (crawl / "part-0" / "warc").symlink_to(elsewhere)
+    for place in (crawl / "part-0" / "records", elsewhere / "tables"):
+        with pytest.raises(ExportRefused, match=r"belongs to the crawl itself"):
+            run("export", crawl, "--format", "csv", "--to", place)
+    assert not [*elsewhere.iterdir()]
+
+
+def test_an_export_beside_what_belongs_to_the_crawl_is_made(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1)])
+    assert run("export", crawl, "--format", "csv", "--to", crawl / "tables").exit_code == 0
+    assert run("export", crawl, "--format", "csv", "--to", crawl / "records.csv").exit_code == 0
+
+
+def test_the_page_of_a_report_replaces_no_file_of_the_crawl(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1)])
+    before = content(crawl)
+    for place in ("crawl.toml", "records/records-00000.jsonl"):
+        with pytest.raises(ExportRefused, match=r"belongs to the crawl itself"):
+            run("report", crawl, "--html", crawl / place)
+    assert content(crawl) == before
