@@ -1,6 +1,7 @@
 """The WARC files of a crawl, as they are when an export begins; writes their indexes as one."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import filterfalse
 from pathlib import Path
 from typing import BinaryIO
@@ -30,6 +31,10 @@ class Archive(msgspec.Struct, frozen=True):
     def final_path(self) -> Path:
         """Where it is when it is finished."""
         return final_path(self.path)
+
+
+class ArchiveGone(ExportRefused):
+    """A file was deleted since the export began."""
 
 
 def archives_of(directory: Path, part: int | None) -> list[Archive]:
@@ -69,7 +74,7 @@ def archives_in(folder: Path, prefix: str) -> list[Archive]:
 
 def members_of(archive: Archive, say: Callable[[str], None]) -> Iterator[tuple[GzipMember, BinaryIO]]:
     """The intact records of a file, each with the beginning of its content, and the open file. Says which bytes are
-    damaged."""
+    damaged. Raises `ArchiveGone` and `OSError`."""
     with _open(archive) as file:
         for found in members(file, is_ours=is_ours, max_bytes=HEAD_BYTES):
             if found.end > archive.size:
@@ -81,10 +86,17 @@ def members_of(archive: Archive, say: Callable[[str], None]) -> Iterator[tuple[G
 
 
 def _open(archive: Archive) -> BinaryIO:
-    try:
+    with suppress(FileNotFoundError):  # the crawl has finished it since
         return archive.path.open("rb")
-    except FileNotFoundError:  # the crawl has finished it since
+    try:
         return archive.final_path.open("rb")
+    except FileNotFoundError as error:
+        if archive.final_path.is_symlink():  # to a disk that is missing
+            raise
+        raise ArchiveGone(
+            f"{archive.final_path} is gone since this export began, as when the crawl has pruned it (output.keep_s, "
+            "output.keep_bytes); begin anew"
+        ) from error
 
 
 def _output(directory: Path, part: int | None) -> list[Path]:

@@ -3,13 +3,13 @@
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
 
-from crawler.export.archives import Archive, members_of
+from crawler.export.archives import Archive, ArchiveGone, members_of
 from crawler.export.aside import with_databases
 from crawler.export.wacz.heads import read_head, timestamp
 from crawler.page.digests import key_of
@@ -75,7 +75,8 @@ class Captures:
         is_own = path.is_relative_to(self._directory)
         self._names.append(str(path.relative_to(self._directory) if is_own else path.absolute()))
         entries = self._entries(index, number) if index.exists() else _captures(archive, number, say)
-        self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", entries)
+        with suppress(ArchiveGone):  # then it has no page any more
+            self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", entries)
 
     def _entries(self, index: Path, number: int) -> Iterator[tuple[int, int, int, int]]:
         decoder = msgspec.json.Decoder(_Entry)
