@@ -44,6 +44,19 @@ def orphans(tmp_path: Path, *records: dict[str, object], seeds: tuple[str, ...] 
     return [each.url.removeprefix("http://a.test") for each in found.pages]
 
 
+def test_pages_of_a_feed_that_is_named_as_a_sitemap_are_orphans(tmp_path: Path) -> None:
+    rss = "application/rss+xml"
+    assert orphans(
+        tmp_path,
+        page(1, "/", "seed", ("/linked", "link")),
+        page(2, "/feed.rss", "sitemap", ("/linked", "feed"), ("/alone", "feed"), content_type=rss),
+        page(3, "/news.rss", "alternate", ("/news", "feed"), content_type=rss),
+        page(4, "/linked", "link"),
+        page(5, "/alone", "feed", via=url_of("/feed.rss")),
+        page(6, "/news", "feed", via=url_of("/news.rss")),
+    ) == ["/alone"]
+
+
 def test_pages_of_sitemaps_and_seeds_without_a_link_are_orphans(tmp_path: Path) -> None:
     links = ("/linked", "link"), ("/framed", "frame"), ("/form", "form"), ("/refreshed", "refresh")
     assert orphans(

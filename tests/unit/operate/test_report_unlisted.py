@@ -72,6 +72,22 @@ def test_a_canonical_form_and_the_last_visit_count(tmp_path: Path) -> None:
     ) == [url_of("/b")]
 
 
+def test_a_feed_names_pages_if_it_is_named_as_a_sitemap(tmp_path: Path) -> None:
+    def feed(number: int, path: str, kind: str) -> dict[str, object]:
+        content_type = "application/rss+xml"
+        return page(number, f"/feed-{number}.xml", kind, (path, "feed"), content_type=content_type)
+
+    assert unlisted(
+        tmp_path,
+        page(1, "/", "seed"),
+        page(2, "/in-sitemap", "link"),
+        page(3, "/in-feed", "link"),
+        feed(4, "/", "sitemap"),
+        feed(5, "/in-sitemap", "sitemap"),
+        feed(6, "/in-feed", "alternate"),
+    ) == [url_of("/in-feed")]
+
+
 def stored(tmp_path: Path, *records: dict[str, object]) -> StoredCrawl:
     crawl = make(tmp_path / "one")
     for path in record_files(crawl.directory / "records"):
@@ -105,7 +121,12 @@ def stored(tmp_path: Path, *records: dict[str, object]) -> StoredCrawl:
             UnlistedList(sitemaps=1, unread=1, pages=[]),
         ),
         (
-            (page(1, "/", "link", link_details=None), sitemap(2, kind="seed", link_details=None)),
+            (page(1, "/", "link"), sitemap(2, "/"), sitemap(3, kind="seed", link_details=None)),
+            "1 sitemap was fetched without output.link_details",
+            UnlistedList(sitemaps=1, unread=1, pages=[]),
+        ),
+        (
+            (page(1, "/", "link"), page(2, "/a.pdf", "seed", content_type="application/pdf", link_details=None)),
             "No sitemap that names a page was read with output.link_details.",
             UnlistedList(sitemaps=0, unread=0, pages=[]),
         ),

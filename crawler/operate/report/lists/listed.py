@@ -4,9 +4,11 @@ from typing import Final
 
 import msgspec
 
-from crawler.page import LinkDetail, counts_as_page
+from crawler.page import LinkDetail, LinkKind, counts_as_page
 
 _HTML: Final = ("text/html", "application/xhtml+xml")
+_IN_SITEMAPS: Final = frozenset({LinkKind.LISTED})
+_IN_FEEDS: Final = frozenset({LinkKind.LISTED, LinkKind.FEED})
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -42,3 +44,10 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def is_html_page(listed: Listed) -> bool:
     return counts_as_page(listed) and listed.content_type in _HTML
+
+
+def named_in_sitemap(listed: Listed) -> list[str]:
+    """What a page names as a sitemap does, in canonical form. A feed does so if robots.txt, or another sitemap, has
+    named it as a sitemap (https://www.sitemaps.org/protocol.html#otherformats)."""
+    kinds = _IN_FEEDS if listed.kind == LinkKind.SITEMAP else _IN_SITEMAPS
+    return [link.canonical or link.url for link in listed.link_details or () if link.kind in kinds]

@@ -6,7 +6,7 @@ from typing import Final
 
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.forms import FoundPage
-from crawler.operate.report.lists.listed import Listed, is_html_page
+from crawler.operate.report.lists.listed import Listed, is_html_page, named_in_sitemap
 from crawler.operate.report.lists.temporary import Rows
 from crawler.page import LinkKind
 
@@ -51,10 +51,10 @@ class Orphans:
         if is_html_page(listed):
             self.unread += listed.link_details is None
             self._html.add(name, listed.url, listed.kind, listed.via)
+        for named in named_in_sitemap(listed):
+            self._named.add(named)
         for link in listed.link_details or ():
-            if link.kind == LinkKind.LISTED:
-                self._named.add(link.canonical or link.url)
-            elif link.kind in _LINKS:
+            if link.kind in _LINKS:
                 self._linked.add(link.canonical or link.url, name)
 
     def rows(self) -> Iterator[FoundPage]:

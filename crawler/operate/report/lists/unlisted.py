@@ -7,7 +7,7 @@ from typing import Final
 
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.forms import FoundPage
-from crawler.operate.report.lists.listed import Listed, is_html_page
+from crawler.operate.report.lists.listed import Listed, is_html_page, named_in_sitemap
 from crawler.operate.report.lists.temporary import Rows
 from crawler.page import LinkKind
 from crawler.url.urls import host_of
@@ -18,6 +18,9 @@ _TABLES: Final = """
     CREATE TABLE listing (name TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE indexable (name TEXT PRIMARY KEY, host TEXT, url TEXT, kind TEXT, via TEXT) WITHOUT ROWID;
 """
+
+_AS_SITEMAPS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "text/plain"})
+"""Types of sitemaps. Without its links, nobody knows of a seed whether it is one, unless it has another type."""
 
 
 class Unlisted:
@@ -39,11 +42,13 @@ class Unlisted:
         if listed.status == HTTPStatus.OK and listed.link_details is None and not is_html_page(listed):
             name = self._canonical(listed.url)
             self._without_links.add(name)
-            if listed.kind == LinkKind.SITEMAP:
+            if listed.kind == LinkKind.SITEMAP or (
+                listed.kind == LinkKind.SEED and listed.content_type in _AS_SITEMAPS
+            ):
                 self._listing.add(name)
         if listed.kind == LinkKind.LISTED and listed.via is not None:
             self._listing.add(self._canonical(listed.via))
-        named = [link.canonical or link.url for link in listed.link_details or () if link.kind == LinkKind.LISTED]
+        named = named_in_sitemap(listed)
         self.sitemaps += bool(named)
         for name in named:
             self._in_sitemaps.add(name, host_of(name))
@@ -54,8 +59,8 @@ class Unlisted:
 
     @property
     def unread(self) -> int:
-        """How many sitemaps there are of which nobody knows what they name. One that is a seed is known by the URLs
-        that were found there first."""
+        """How many sitemaps there are of which nobody knows what they name. One that is neither a seed nor named as a
+        sitemap is known by the URLs that were found there first."""
         self._without_links.write()
         self._listing.write()
         query = "SELECT count(*) FROM listing JOIN without_links USING (name)"
