@@ -8,6 +8,7 @@ from crawler.seams import Sink
 from crawler.testing import SinkContract
 from crawler.testing.loops import in_event_loop
 from crawler.testing.sink.pages import write
+from tests.contracts.faults.sinks import LineContract, LineSink
 from tests.unit.write.formats import FORMATS
 
 
@@ -41,3 +42,21 @@ class TestSinks(SinkContract):
         (tmp_path / "file").write_text("in the way")
         with pytest.raises(OSError, match="file"):
             self.open_sink(tmp_path / "file" / "records")
+
+
+class Connecting(LineSink):
+    """Can be written to once it has begun, as a sink that connects to a server."""
+
+    has_begun = False
+
+    async def begin(self) -> None:
+        self.has_begun = True
+
+    async def put(self, line: bytes) -> None:
+        assert self.has_begun
+        await super().put(line)
+
+
+class TestSinkThatBegins(LineContract):
+    def open_sink(self, directory: Path) -> Sink:
+        return Connecting(directory)

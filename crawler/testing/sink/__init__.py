@@ -6,5 +6,5 @@
         def read_numbers(self, directory: Path) -> list[int]:
             return my_package.read_numbers(directory / "pages.db")
 
-A sink without a descriptor overrides `open_sink`.
+A sink without a descriptor overrides `open_sink`. The suite calls `begin` of a sink that has it.
 """

@@ -23,7 +23,7 @@ class CrashTests(SinkSuite):
     async def test_a_sink_that_was_never_closed_can_be_opened_again(self, tmp_path: Path) -> None:
         sinks = []
         for number in range(5):
-            sinks.append(self.open_sink(tmp_path))
+            sinks.append(await self.begin_sink(tmp_path))
             await write(sinks[-1], number)
         assert self.read_numbers(tmp_path) == list(range(5))
         await sinks.pop().aclose()
@@ -37,7 +37,7 @@ class CrashTests(SinkSuite):
         for life, pages in enumerate(_KILLED_AFTER):
             written.update(kill_after(pages, self._write_until_killed, tmp_path, life * _PAGES))
         last = len(_KILLED_AFTER) * _PAGES
-        sink = self.open_sink(tmp_path)
+        sink = await self.begin_sink(tmp_path)
         await write(sink, last)
         await sink.aclose()
         numbers = self.read_numbers(tmp_path)
@@ -48,7 +48,7 @@ class CrashTests(SinkSuite):
 
     def _write_until_killed(self, report: Report, directory: Path, first: int) -> None:
         async def work() -> None:
-            sink = self.open_sink(directory)
+            sink = await self.begin_sink(directory)
             for number in range(first, first + _PAGES):
                 await write(sink, number)
                 report(number)

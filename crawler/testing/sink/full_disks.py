@@ -39,7 +39,7 @@ class FullDiskTests(SinkSuite):
         directory.mkdir()
         written: list[int] = []
         with full_disk:
-            sink = self._try_to_open(directory)
+            sink = await self._try_to_open(directory)
             if sink is not None:
                 written = [number for number in range(_PAGES) if await _is_written(sink, number)]
                 assert sorted(self.read_numbers(directory)) == written
@@ -56,7 +56,7 @@ class FullDiskTests(SinkSuite):
             ballast = mount / "ballast"
             ballast.write_bytes(bytes(600_000))
             output = mount / "output"
-            sink = self.open_sink(output)
+            sink = await self.begin_sink(output)
             number = 0
             while number < _MOST_PAGES and await _is_written(sink, number):
                 number += 1
@@ -67,10 +67,10 @@ class FullDiskTests(SinkSuite):
             await sink.aclose()
             assert self.read_numbers(output) == list(range(number + 1))
 
-    def _try_to_open(self, directory: Path) -> Sink | None:
+    async def _try_to_open(self, directory: Path) -> Sink | None:
         """None if the disk is too full to open a sink."""
         try:
-            return self.open_sink(directory)
+            return await self.begin_sink(directory)
         except OSError:
             return None
 
@@ -81,9 +81,9 @@ class FullDiskTests(SinkSuite):
                 if sink is not None:
                     with suppress(OSError):
                         await sink.aclose()
-                sink = self.open_sink(directory)
+                sink = await self.begin_sink(directory)
                 await write(sink, number)
-        return sink or self.open_sink(directory)
+        return sink or await self.begin_sink(directory)
 
 
 async def _is_written(sink: Sink, number: int) -> bool:

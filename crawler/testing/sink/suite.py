@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.seams import Sink
+from crawler.seams import Begins, Sink
 from crawler.write.descriptor import Descriptor, Parameters
 
 
@@ -30,6 +30,13 @@ class SinkSuite:
             directory.mkdir(parents=True, exist_ok=True)
         parameters = Parameters(directory=directory if self.has_files else None)
         return self.descriptor.make(parameters, msgspec.convert(self.options, self.descriptor.options))
+
+    async def begin_sink(self, directory: Path) -> Sink:
+        """A sink that `open_sink` has opened, ready to be written to as in a crawl."""
+        sink = self.open_sink(directory)
+        if isinstance(sink, Begins):
+            await sink.begin()
+        return sink
 
     def read_numbers(self, directory: Path) -> list[int]:
         """The numbers of the pages in the output, in the order of writing or of numbers. Called also while a sink is

@@ -15,7 +15,7 @@ class WritingTests(SinkSuite):
 
     @in_event_loop
     async def test_a_page_can_be_read_before_the_sink_is_closed(self, tmp_path: Path) -> None:
-        sink = self.open_sink(tmp_path)
+        sink = await self.begin_sink(tmp_path)
         for number in range(20):
             await write(sink, number)
             assert self.read_numbers(tmp_path) == list(range(number + 1))
@@ -25,7 +25,7 @@ class WritingTests(SinkSuite):
     @in_event_loop
     async def test_a_page_written_again_loses_none(self, tmp_path: Path) -> None:
         """A crawl that was killed writes pages again, with the same numbers. The sink may keep both copies."""
-        sink = self.open_sink(tmp_path)
+        sink = await self.begin_sink(tmp_path)
         for number in (1, 2, 1):
             await write(sink, number)
         await sink.aclose()
@@ -36,21 +36,21 @@ class WritingTests(SinkSuite):
     @in_event_loop
     async def test_a_sink_opened_again_keeps_the_output_and_goes_on_after_it(self, tmp_path: Path) -> None:
         for number in range(12):
-            sink = self.open_sink(tmp_path)
+            sink = await self.begin_sink(tmp_path)
             await write(sink, number)
             await sink.aclose()
         assert self.read_numbers(tmp_path) == list(range(12))
 
     @in_event_loop
     async def test_writers_at_the_same_time_mix_no_records(self, tmp_path: Path) -> None:
-        sink = self.open_sink(tmp_path)
+        sink = await self.begin_sink(tmp_path)
         await asyncio.gather(*(write(sink, number) for number in range(100)))
         await sink.aclose()
         assert sorted(self.read_numbers(tmp_path)) == list(range(100))
 
     @in_event_loop
     async def test_closing_twice_is_harmless_and_writing_afterwards_is_an_error(self, tmp_path: Path) -> None:
-        sink = self.open_sink(tmp_path)
+        sink = await self.begin_sink(tmp_path)
         await write(sink, 1)
         await sink.aclose()
         await sink.aclose()
@@ -60,7 +60,7 @@ class WritingTests(SinkSuite):
 
     @in_event_loop
     async def test_urls_without_a_response_are_accepted(self, tmp_path: Path) -> None:
-        sink = self.open_sink(tmp_path)
+        sink = await self.begin_sink(tmp_path)
         await write_unfetched(sink, 1)
         await write_failure(sink, 2)
         await write(sink, 3)
@@ -69,7 +69,7 @@ class WritingTests(SinkSuite):
 
     @in_event_loop
     async def test_a_cancelled_write_leaves_whole_records(self, tmp_path: Path) -> None:
-        sink = self.open_sink(tmp_path)
+        sink = await self.begin_sink(tmp_path)
         await write(sink, 1)
         task = asyncio.ensure_future(write(sink, 2))
         await asyncio.sleep(0)
@@ -84,4 +84,4 @@ class WritingTests(SinkSuite):
         self.need_files()
         (tmp_path / "file").write_text("in the way")
         with pytest.raises(OSError, match="file"):
-            await write(self.open_sink(tmp_path / "file" / "output"), 1)
+            await write(await self.begin_sink(tmp_path / "file" / "output"), 1)
