@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from config.backends import Backend, Backends
+from config.loading.blocks import block_kinds
 from config.loading.sources import Entry
 from config.loading.suggest import did_you_mean
 from config.problems import Problem, shortened
@@ -34,7 +35,20 @@ def checked_value(setting: Setting, entry: Entry, backends: Backends) -> object:
         is_plugin = setting.names_backends and backends.is_plugin(setting.backends or "", str(name))
         if name not in setting.choices and not is_plugin and setting.pattern is None:
             raise ValueError(_refusal(setting, value, f"$[{number}]", backends))
+        if is_plugin and isinstance(found, tuple):
+            _check_needs_no_options(setting, str(name), backends)
     return found
+
+
+def _check_needs_no_options(setting: Setting, name: str, backends: Backends) -> None:
+    """Raises `ValueError` for a plug-in in a list, where it can have no options, that needs some."""
+    known = options_of(backends.find(setting.backends or "", name), "options")
+    if needed := [option.key for option in known.values() if option.required]:
+        section = setting.key.partition(".")[0]
+        kinds = (kind for kind in block_kinds().values() if kind.key.startswith(f"{section}."))
+        blocks = [kind.key for kind in kinds for own in kind.own if own.backends == setting.backends]
+        place = f"give it a block [[{blocks[0]}]]" if blocks else "name another"
+        raise ValueError(f"{name} needs {', '.join(needed)}, and a plug-in in this list has no options; {place}")
 
 
 def _from_text(setting: Setting, entry: Entry) -> object:

@@ -114,6 +114,44 @@ async def test_a_sink_that_can_not_begin_is_named(site: Site, tmp_path: Path) ->
     assert str(refused.value) == f"--set: output.sinks: {expected}"
 
 
+NEEDY = """
+    import msgspec
+
+    from crawler.url.descriptor import Descriptor as RuleDescriptor
+    from crawler.write.descriptor import Descriptor
+
+
+    class Options(msgspec.Struct, frozen=True, kw_only=True):
+        url: str
+        name: str
+        batch: int = 100
+
+
+    SINK = Descriptor(name="needy", make=print, options=Options)
+    RULE = RuleDescriptor(name="needy", make=print, options=Options)
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "block"), [("output.sinks", "SINK", "output.sink"), ("urls.rules", "RULE", "urls.rule")]
+)
+def test_a_plug_in_that_needs_options_is_refused_where_it_can_have_none(
+    setting: str, name: str, block: str, site: Site
+) -> None:
+    site.add("needy", "needy", NEEDY)
+    with pytest.raises(ConfigError) as refused:
+        load(None, overrides=['crawl.seeds=["http://a.test/"]', f'{setting}=["needy:{name}"]'])
+    why = "needs options.url, options.name, and a plug-in in this list has no options; give it a block"
+    assert str(refused.value) == f"--set: {setting}: needy:{name} {why} [[{block}]]"
+
+
+def test_a_set_that_needs_options_is_no_candidate(site: Site) -> None:
+    code = NEEDY.replace("crawler.write", "visited")
+    site.add("needy-sets", "needy_sets", code)
+    with pytest.raises(ConfigError, match=r"needs options\.url, options\.name, .* has no options; name another"):
+        load(None, overrides=['crawl.seeds=["http://a.test/"]', 'visited.candidates=["needy_sets:SINK"]'])
+
+
 READING = """
     from crawler.write.descriptor import Descriptor, Written
 
