@@ -22,7 +22,7 @@ from crawler.page import (
     rfc3339,
     wanted_headers,
 )
-from crawler.write.cdxj.lines import REVISIT, CaptureFacts
+from crawler.write.cdxj.lines import REVISIT, CaptureFacts, declared_type
 from crawler.write.warc_facts import facts_of_fetch, facts_of_page
 from crawler.write.warc_http import request_head, response_head
 from crawler.write.warc_members import Field, Urns, encoded, lines, member
@@ -183,7 +183,7 @@ def _common(fetched: Answer | Failure, date: str, subject: _Subject, *, url: str
 
 def _declared_type(fetched: Answer) -> str | None:
     for _, value in wanted_headers(fetched.headers, (b"content-type",)):
-        return value.partition(b";")[0].strip().decode("latin-1") or None
+        return declared_type(value)
     return None
 
 

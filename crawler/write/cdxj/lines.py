@@ -1,5 +1,6 @@
 """Lines of an index. Pure."""
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -9,6 +10,7 @@ from crawler.write.cdxj.surt_key import surt_key
 
 _NO_TYPE: Final = "unk"
 REVISIT: Final = "warc/revisit"
+_AFTER_TYPE: Final = re.compile(rb"[; ]")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,6 +52,12 @@ def line_of(capture: CaptureFacts, *, offset: int, length: int, filename: str) -
         _encode(capture.mime or _NO_TYPE),
         rest.encode("utf-8", "replace"),
     )
+
+
+def declared_type(content_type: bytes) -> str | None:
+    """The type in a Content-Type header, as pywb and cdxj-indexer read it: up to the first `;` or space, which some
+    servers write instead. None if it has none."""
+    return _AFTER_TYPE.split(content_type.strip(), maxsplit=1)[0].decode("latin-1") or None
 
 
 def parse(line: bytes) -> tuple[str, str, IndexEntry]:

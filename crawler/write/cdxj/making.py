@@ -9,7 +9,7 @@ from operator import lt
 from pathlib import Path
 from typing import Final
 
-from crawler.write.cdxj.lines import REVISIT, CaptureFacts, line_of, offset_of
+from crawler.write.cdxj.lines import REVISIT, CaptureFacts, declared_type, line_of, offset_of
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 
@@ -108,12 +108,12 @@ def capture_of(content: bytes) -> CaptureFacts | None:
         words = status_line.split(b" ", 2)
         status = int(words[1]) if len(words) > 1 and len(words[1]) <= _MOST_DIGITS and words[1].isdigit() else None
         of_payload = _fields(b"\r\n" + rest.partition(_END)[0])
-    mime = of_payload.get(b"content-type", b"").partition(b";")[0].strip()
+    content_type = of_payload.get(b"content-type", b"")
     digest = fields.get(b"warc-payload-digest")
     return CaptureFacts(
         url=url.strip(b"<>").decode("utf-8", "replace"),  # which wget writes, as WARC/1.0 has it
         date=date.decode("latin-1"),
-        mime=REVISIT if kind == b"revisit" else mime.decode("latin-1") or None,
+        mime=REVISIT if kind == b"revisit" else declared_type(content_type),
         status=status,
         digest=None if digest is None else digest.decode("latin-1"),
     )

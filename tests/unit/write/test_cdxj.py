@@ -156,6 +156,30 @@ def test_a_type_behind_long_headers_is_in_the_index_that_is_made_of_the_archive(
     assert index_of(archive).read_bytes() == line + b"\n"
 
 
+@pytest.mark.parametrize(
+    ("declared", "mime"),
+    [
+        ("text/html; charset=utf-8", "text/html"),
+        ("text/html charset=utf-8", "text/html"),
+        (" text/html ;x", "text/html"),
+        ("; charset=utf-8", "unk"),
+        ("", "unk"),
+    ],
+)
+def test_a_declared_type_ends_where_pywb_and_cdxj_indexer_end_it(tmp_path: Path, declared: str, mime: str) -> None:
+    async def run() -> None:
+        sink = WarcSink(tmp_path)
+        fetched = page(1, headers=[(b"Content-Type", declared.encode())])
+        await sink.write(fetched, record_of(fetched, 1))
+        await sink.aclose()
+
+    asyncio.run(run())
+    (archive,) = archives(tmp_path)
+    (line,) = lines_of(archive)
+    assert parse(line)[2].mime == mime
+    assert index_of(archive).read_bytes() == line + b"\n"
+
+
 def test_a_page_that_has_not_changed_is_in_the_index_too(tmp_path: Path) -> None:
     async def run() -> None:
         sink = WarcSink(tmp_path, clock=lambda: NOON)
