@@ -2,6 +2,7 @@
 
 import gzip
 import logging
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -27,6 +28,7 @@ _SHA1_BYTES: Final = 20
 _BASE_32: Final = {ord(each): at for at, each in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")}
 _DIGITS: Final = bytes(b"0123456789abcdefghijklmnopqrstuv"[_BASE_32[at]] if at in _BASE_32 else 0 for at in range(256))
 """Turns base 32 into digits that `int` reads, in a tenth of the time of `base64.b32decode`."""
+_OTHER_DIGEST: Final = re.compile(rb'"digest": *"(?!sha1:)[A-Za-z0-9-]+:')
 _MOMENT_DIGITS: Final = 14
 
 
@@ -162,9 +164,9 @@ def _indexes_in(path: Path, opened: ExitStack) -> Iterator[Iterable[bytes]]:
 
 
 def _read(path: Path, lines: Iterable[bytes], archive_bytes: int | None = None) -> Iterator[Response]:
-    """The responses in these lines of a file. A line that can't be read is passed over: then that body is archived once
-    more."""
-    count = unreadable = 0
+    """The responses in these lines of a file. A line that can't be read, or has another digest than SHA-1, is passed
+    over: then that body is archived once more."""
+    count = unreadable = unlike = 0
     for line in lines:
         count += 1
         try:
@@ -174,6 +176,12 @@ def _read(path: Path, lines: Iterable[bytes], archive_bytes: int | None = None) 
         else:
             if found is not None:
                 yield found
+            else:
+                unlike += _OTHER_DIGEST.search(line) is not None
+    if unlike:
+        _log.warning(
+            "%s: lines with another digest than SHA-1: %d of %d; these bodies are archived again", path, unlike, count
+        )
     if count and count == unreadable:
         _log.warning("%s: none of its lines (%d) can be read as a line of a CDXJ index; it may be damaged", path, count)
 

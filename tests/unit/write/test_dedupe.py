@@ -213,6 +213,17 @@ def test_an_index_of_which_no_line_can_be_read_is_told(tmp_path: Path, caplog: p
     ]
 
 
+def test_an_index_with_other_digests_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    line = b'a,test)/ 20200101000000 {"url":"http://a.test/","digest":"%s","mime":"%s","status":200}\n'
+    ours = index(tmp_path / "ours.cdxj", ("http://a.test/", "2020-01-01T00:00:00Z", b"body", "text/html"))
+    theirs = tmp_path / "theirs.cdxj"
+    theirs.write_bytes(line % (b"sha256:" + b"0" * 64, b"text/html") * 2 + line % (b"-", b"text/html"))
+    assert [len(list(responses_in(each))) for each in (ours, theirs)] == [1, 0]
+    assert [each.getMessage() for each in caplog.records] == [
+        f"{theirs}: lines with another digest than SHA-1: 2 of 3; these bodies are archived again"
+    ]
+
+
 @pytest.mark.parametrize("name", ["junk.cdxj.gz", "junk.wacz"])
 def test_a_damaged_index_is_found_without_reading_it_all(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\xff" * 3_000)
