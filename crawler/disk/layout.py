@@ -233,6 +233,11 @@ def part_at(directory: Path) -> Part | None:
     return None
 
 
+def name_of_part(directory: Path) -> str | None:
+    """The name of a part's directory in that of its crawl; None if that is no part. Raises `DirectoryRefused`."""
+    return None if part_at(directory) is None else _place(directory).name
+
+
 def whole_crawl(directory: Path) -> Path:
     """The directory of the crawl that a directory is a part of; the directory itself if it is no part. Raises
     `DirectoryRefused`."""

@@ -56,10 +56,12 @@ def nothing_to(purpose: str, directory: Path, part: int | None) -> ExportRefused
 
 
 def archives_in(folder: Path, prefix: str) -> list[Archive]:
-    """The files in a folder, the oldest first. `prefix` makes their names unique. Raises `OSError`."""
+    """The files in a folder, the oldest first. `prefix` makes the names unique that do not name their part themselves,
+    as older ones. Raises `OSError`."""
     found = []
     for path in archives(folder) if folder.is_dir() else ():
-        archive = Archive(path, prefix + final_path(path).name, 0)
+        name = final_path(path).name
+        archive = Archive(path, name if f"-{prefix}" in name else prefix + name, 0)
         try:
             size = path.stat().st_size
         except FileNotFoundError:  # the crawl has finished it since

@@ -97,6 +97,9 @@ def test_a_crawl_in_parts_is_compared_with_an_earlier_one_and_its_wacz_is_whole(
     assert ended.code == COMPLETE, ended
     ended = command_here("export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "a.wacz"))
     assert ended.code == COMPLETE, ended
+    with zipfile.ZipFile(tmp_path / "a.wacz") as wacz:
+        packed = {each.removeprefix("archive/") for each in wacz.namelist() if each.startswith("archive/")}
+    assert packed == {path.name for path in crawl.glob("part-*/warc/*.warc.gz")} | {"referred.warc.gz"}
     ended = command_here("export", str(crawl), "--format", "cdxj", "--to", str(tmp_path / "new" / "a.cdxj"))
     assert ended.code == COMPLETE, ended
     lines = (tmp_path / "new" / "a.cdxj").read_bytes().splitlines()

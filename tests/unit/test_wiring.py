@@ -1,5 +1,6 @@
 """That a configuration becomes the parts it names, and that what was opened is closed."""
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from config import ConfigError, Loaded, load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
+from crawler.disk.layout import Layout, write_layout
 from crawler.engine import Ending
 from crawler.read.pdf.processes import PdfProcesses
 from crawler.url.canonical_rules import DEFAULT_RULES
@@ -350,6 +352,14 @@ async def test_a_configuration_names_prefix_level_and_revisits_of_the_archive(tm
     ] * 2
     assert small_bytes < 0.9 * fast_bytes
     assert all(file.name.startswith("docs-") for file in (tmp_path / "small" / "warc").iterdir())
+
+
+async def test_each_part_of_a_crawl_has_names_of_its_own_for_its_archives(tmp_path: Path) -> None:
+    write_layout(tmp_path, Layout.begin(2))
+    for number in (0, 1):
+        await archive_of(tmp_path / f"part-{number}", bodies=[b"x"])
+        [archive] = (tmp_path / f"part-{number}" / "warc").glob("*.warc.gz")
+        assert re.fullmatch(rf"onceover-part-{number}-\d{{17}}-00000\.warc\.gz", archive.name)
 
 
 async def test_no_more_bodies_are_remembered_than_configured(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from crawler import __version__
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
+from crawler.disk.layout import name_of_part
 from crawler.fetch.robots.rules import product_token
 from crawler.page import Fetched, PageRecord
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
@@ -245,8 +246,10 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
     output = config.output
     found = list(_plugin_sinks(config, directory.sinks))
     if output.warc:
+        # Parts begin at the same time, and their archives may come to lie in one folder.
+        part = name_of_part(directory.path)
         warc = {
-            "prefix": output.warc_prefix,
+            "prefix": output.warc_prefix if part is None else f"{output.warc_prefix}-{part}",
             "max_bytes": output.warc_max_bytes,
             "level": output.warc_level,
             "index": output.warc_index,
