@@ -100,6 +100,8 @@ class WarcSink:
         """The number of the first archive to which records may refer."""
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
+        self._unsorted: list[OpenIndex] = []
+        """Those for which the disk had no space."""
         self._closed = False
         opened = sorted(directory.glob(f"*.warc.gz{OPEN}"))
         for path in opened:
@@ -166,8 +168,9 @@ class WarcSink:
 
     async def aclose(self) -> None:
         self._closed = True
+        unsorted, self._unsorted = self._unsorted, []
         self._finish_file()
-        await asyncio.gather(*self._sorting)
+        await asyncio.gather(*self._sorting, *map(self._sort, unsorted))  # the disk may have space again
         if self._earlier is not None:
             self._earlier.close()
 
@@ -235,9 +238,13 @@ class WarcSink:
         if self._durability == "power":
             sync_directory(self._directory)
         if index is not None:
-            sorting = asyncio.get_running_loop().create_task(asyncio.to_thread(index.finish))
+            sorting = asyncio.get_running_loop().create_task(self._sort(index))
             self._sorting.add(sorting)
             sorting.add_done_callback(self._sorting.discard)
+
+    async def _sort(self, index: OpenIndex) -> None:
+        if not await asyncio.to_thread(index.finish):
+            self._unsorted.append(index)
 
     def _remember(self, group: Group, fetched: Fetched, serial: int) -> None:
         if not self._options.revisits or group.payload_digest is None or group.payload_digest in self._known:

@@ -48,8 +48,9 @@ class OpenIndex:
         except OSError:
             self._is_whole = False
 
-    def finish(self) -> None:
-        """Sort the index, when the archive is complete. It blocks. If that fails, it stays open for the next start."""
+    def finish(self) -> bool:
+        """Sort the index, when the archive is complete. It blocks. If that fails, it returns false and may be repeated:
+        the index stays open, and the next start makes it at the latest."""
         try:
             self.close()
             if not self._is_whole:
@@ -61,6 +62,8 @@ class OpenIndex:
             self._path.unlink(missing_ok=True)
         except OSError as error:
             _tell_failure(self.archive, error)
+            return False
+        return True
 
     def close(self) -> None:
         """Leave the index open, because its archive is in doubt: the next opening makes it anew."""
@@ -100,7 +103,7 @@ def finish_open_indexes(directory: Path, completed: Iterable[Path] = ()) -> None
 
 def _tell_failure(archive: Path, error: OSError) -> None:
     """The next opening looks for open indexes."""
-    advice = "the next start makes it"
+    advice = "the next start makes it at the latest"
     try:
         open_index_of(archive).touch()
     except OSError:

@@ -288,6 +288,35 @@ async def test_an_index_that_could_neither_be_written_along_nor_in_the_end_is_ma
     assert "make an empty file" in caplog.text
 
 
+@pytest.mark.parametrize("is_written_along", [True, False])
+async def test_an_index_for_which_there_was_no_space_is_made_at_the_end_of_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written_along: bool
+) -> None:
+    really_open = os.open
+
+    def full(path: Any, *more: Any, **named: Any) -> int:
+        if str(path).endswith(".cdxj.open") and not is_written_along:
+            raise OSError(errno.ENOSPC, "no space left on device")
+        return really_open(path, *more, **named)
+
+    def not_synced(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    sink = WarcSink(tmp_path, WarcOptions(max_bytes=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        patch.setattr(os, "fsync", not_synced)
+        await sink.write(page(1), record_of(page(1), 1))
+        await sink.write(page(2), record_of(page(2), 2))
+        await asyncio.gather(*sink._sorting)
+    first = min(archives(tmp_path))
+    assert not index_of(first).exists()
+    await sink.aclose()
+    for archive in archives(tmp_path):
+        assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
+    assert list(tmp_path.glob("*.open")) == []
+
+
 def test_an_index_that_can_not_be_made_keeps_no_crawl_from_starting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
