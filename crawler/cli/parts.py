@@ -5,10 +5,11 @@ import shlex
 from pathlib import Path
 
 import click
+import msgspec
 
-from crawler.cli.operate.options import as_json, directory, exchange_options, show
+from crawler.cli.operate.options import as_json, directory, show
 from crawler.cli.options import settings_option
-from crawler.disk.going_on import prefix_option
+from crawler.disk.going_on import exchange_options, prefix_option
 from crawler.disk.layout import ClusterPlace, read_layout
 from crawler.operate.cluster.dividing import divide_cluster
 from crawler.operate.cluster.reaching import settings_of_machine
@@ -39,7 +40,7 @@ def parts(directory: Path, parts: int, settings: tuple[str, ...], as_json: bool)
     reaching = ""
     if layout is not None and layout.cluster is not None:
         loaded = settings_of_machine(directory, settings)
-        reaching = exchange_options(loaded)
+        reaching = exchange_options(msgspec.structs.asdict(loaded.config.exchange))
         divided = asyncio.run(divide_cluster(directory, parts, loaded, progress=tell))
     elif settings:
         raise click.UsageError(

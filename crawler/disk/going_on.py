@@ -1,13 +1,18 @@
 """The command by which a crawl goes on."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import read_file
 from crawler.disk.layout import ClusterPlace, read_layout, whole_crawl
+
+_OF_EACH_MACHINE: Final = ("password_file", "password_env", "tls_ca", "tls_cert", "tls_key")
+"""Settings of `exchange` that Redis can't tell a machine, because it needs them to get there."""
 
 
 def how_to_go_on(path: Path) -> str:
@@ -47,8 +52,28 @@ def is_demo(path: Path) -> bool:
 
 def how_to_run_machine(path: Path, cluster: ClusterPlace) -> str:
     """The same for a machine that has parts of a crawl on many."""
-    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}"
+    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}{exchange_options(_stored_exchange(path))}"
     return f"onceover crawl --cluster {server} --dir {shlex.quote(str(path))}"
+
+
+def _stored_exchange(path: Path) -> dict[str, object]:
+    """How the last run reached the server."""
+    import tomllib  # noqa: PLC0415 - other crawls have nothing to read
+
+    try:
+        exchange = tomllib.loads(read_file(CrawlDirectory(path).configuration).decode()).get("exchange")
+    except (OSError, ValueError, RecursionError):  # the command that is named says why
+        return {}
+    return exchange if isinstance(exchange, dict) else {}
+
+
+def exchange_options(exchange: Mapping[str, object]) -> str:
+    """What a command must repeat to reach the same server of Redis, behind its URL and prefix. `exchange` has the
+    settings of that name."""
+    values = {name: exchange.get(name) for name in _OF_EACH_MACHINE}
+    return "".join(
+        f" --set exchange.{name}={shlex.quote(value)}" for name, value in values.items() if isinstance(value, str)
+    )
 
 
 def prefix_option(prefix: str) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
 from config import Loaded
-from crawler.cli.operate.options import as_json, exchange_options, show
+from crawler.cli.operate.options import as_json, show
 from crawler.cli.options import settings_option
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.going_on import prefix_option
+from crawler.disk.going_on import exchange_options, prefix_option
 from crawler.disk.layout import read_layout
 from crawler.operate.cluster import changing
 from crawler.operate.cluster.forms import ClusterMade, ClusterStatus, ClusterStopping, PartOnMachine
@@ -87,7 +88,8 @@ def init(
         options["crawl.parts"] = ("--parts", parts)
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ)
         made = asyncio.run(make_cluster(loaded, fresh=fresh))
-    server = f"{shlex.quote(made.url)}{prefix_option(made.prefix)}{exchange_options(loaded)}"
+    reaching = exchange_options(msgspec.structs.asdict(loaded.config.exchange))
+    server = f"{shlex.quote(made.url)}{prefix_option(made.prefix)}{reaching}"
     command = f"onceover crawl --cluster {server} --dir DIR"
     text = _made_text(made, command) if directory is None else _registered_text(made, directory, command)
     show(made, text, as_json=as_json)

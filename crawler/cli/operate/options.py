@@ -10,7 +10,6 @@ from typing import Final, TextIO, TypeVar
 import click
 import msgspec
 
-from config import Loaded
 from crawler.cli.run.streams import say_result
 from crawler.disk.going_on import how_to_go_on
 from crawler.disk.layout import part_directory
@@ -39,8 +38,6 @@ part = click.option(
 )
 
 _VARIABLE: Final = "ONCEOVER_TOKEN"
-_OF_EACH_MACHINE: Final = ("password_file", "password_env", "tls_ca", "tls_cert", "tls_key")
-"""Settings of `exchange` that Redis can't tell a machine, because it needs them to get there."""
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -131,12 +128,4 @@ def alias(command: click.Command, name: str, means: str) -> click.Command:
     """The same command under a name that it had before."""
     return click.Command(
         name, callback=command.callback, params=command.params, hidden=True, help=f"The old name of `onceover {means}`."
-    )
-
-
-def exchange_options(loaded: Loaded) -> str:
-    """What a command must repeat on other machines to reach the same server of Redis, behind its URL and prefix."""
-    values = {name: getattr(loaded.config.exchange, name) for name in _OF_EACH_MACHINE}
-    return "".join(
-        f" --set exchange.{name}={shlex.quote(value)}" for name, value in values.items() if value is not None
     )

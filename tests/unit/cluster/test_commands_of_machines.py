@@ -153,6 +153,19 @@ def test_a_machine_goes_on_with_the_server_and_the_prefix_of_its_crawl(tmp_path:
     assert how_to_start_again(tmp_path) == f"onceover stop {tmp_path}, then onceover crawl --dir {tmp_path}"
 
 
+def test_a_machine_goes_on_with_all_that_it_needed_to_reach_the_server(tmp_path: Path) -> None:
+    directory = made(tmp_path)
+    settings = CrawlDirectory(directory).configuration
+    reaching = {"exchange.url": "rediss://127.0.0.1/0", "exchange.backend": "redis", "exchange.tls_ca": "the ca.pem"}
+    options = {key: ("a test", value) for key, value in reaching.items()}
+    settings.write_text(render_toml(load(settings, options=options, environ={}).lasting))
+    assert how_to_go_on(directory).endswith(f" --set exchange.tls_ca='the ca.pem' --dir {directory}")
+    settings.write_text("[exchange]\ntls_ca = 7\n")
+    assert how_to_go_on(directory).endswith(f"prefix=test --dir {directory}")
+    settings.write_bytes(b"\xff[")
+    assert how_to_go_on(directory).endswith(f"prefix=test --dir {directory}")
+
+
 def _reached(url: str) -> Loaded:
     options = {
         "exchange.url": ("a test", url),
