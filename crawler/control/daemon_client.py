@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Final, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -31,6 +31,11 @@ _EXIT_CODES: Final[Mapping[int, int]] = {
     HTTPStatus.UNPROCESSABLE_ENTITY: USAGE,
 }
 """The exit code for the status of a refusal. It is that of a command that asks the crawl itself."""
+_NOT_YET_VALID: Final = 9
+"""This and the next ones are codes of x509_vfy.h of OpenSSL."""
+_HAS_EXPIRED: Final = 10
+_OTHER_NAME: Final = 62
+_OTHER_ADDRESS: Final = 64
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
@@ -102,9 +107,13 @@ class DaemonClient:
         except PermissionError:
             return Refusal(f"{self._name} belongs to another user: run the command as that user", REFUSED)
         except ssl.SSLCertVerificationError as error:
-            raise NoAnswer(f"{self._name} has a certificate that does not hold: {error.verify_message}") from error
+            said = error.verify_message.rstrip(".")
+            raise NoAnswer(
+                f"{self._name} has a certificate that does not hold: {said}; {_to_mend(error.verify_code)}"
+            ) from error
         except (HTTPException, OSError) as error:
-            raise NoAnswer(f"{self._name} does not answer ({type(error).__name__} {error}): try again") from error
+            said = f"{self._name} does not answer ({type(error).__name__} {error})"
+            raise NoAnswer(f"{said}: {self._to_try(error)}") from error
         finally:
             connection.close()
         if response.status < HTTPStatus.MULTIPLE_CHOICES:
@@ -113,6 +122,13 @@ class DaemonClient:
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise NoAnswer(f"{self._name} answers as no daemon of this version does: {error}") from error
         return Refusal(self._detail(response.status, answer), _EXIT_CODES.get(response.status, FAILED))
+
+    def _to_try(self, error: HTTPException | OSError) -> str:
+        if self._name.startswith("http://") and isinstance(error, ConnectionResetError | BadStatusLine):
+            return "if it has a certificate, use https:// instead of http://; else try again"
+        if "WRONG_VERSION_NUMBER" in str(error):
+            return "if it has no certificate, use http:// instead of https://, on its own machine"
+        return "try again"
 
     def _detail(self, status: int, answer: bytes) -> str:
         try:
@@ -133,6 +149,15 @@ class _LocalConnection(HTTPConnection):
         self.sock.settimeout(_TIMEOUT_S)
         with address(self._folder, NAME_OF_API) as short:
             self.sock.connect(short)
+
+
+def _to_mend(verify_code: int) -> str:
+    """What to do about a certificate that was refused with this code of OpenSSL."""
+    if verify_code in (_NOT_YET_VALID, _HAS_EXPIRED):
+        return "give the daemon one that holds now, or set the clock of this machine"
+    if verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
+        return "name the daemon in the URL as its certificate does"
+    return "if an authority of your own has signed it, name the file with the authority's certificate in SSL_CERT_FILE"
 
 
 def _is_loopback(host: str) -> bool:
