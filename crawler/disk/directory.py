@@ -38,6 +38,7 @@ from crawler.disk.durable_file import BESIDE_SQLITE, delete_folders, has_rows, r
 from crawler.disk.holders import typed_for
 from crawler.disk.permissions import (
     read_holder,
+    to_write_there,
     why_no_place,
     why_not_lockable,
     why_not_readable,
@@ -215,7 +216,7 @@ class CrawlDirectory:
             instead = "Choose another with --dir" if self._to == "run" else "Run the command as the user of the crawl"
             raise DirectoryRefused(
                 f"the crawl directory {self.path} can't be used: expected a writable directory, found: "
-                f"{error.strerror} ({error.filename}). {instead}, or change its permissions"
+                f"{error.strerror} ({error.filename}). {instead}, or {to_write_there(error)}"
             ) from error
         try:
             self._check_frontier()

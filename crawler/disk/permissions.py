@@ -1,6 +1,7 @@
 """Why a folder is missing, or can't be read or written to, or a file can't be locked, and what to do; and who holds a
 lock."""
 
+import errno
 import fcntl
 import os
 import shlex
@@ -70,6 +71,11 @@ def why_not_writable(folder: Path) -> str | None:
         return f"{folder} can't be written to, not even by you, its owner: `chmod -R u+w {shlex.quote(str(folder))}`"
     owner = _owner(folder, found.st_uid)
     return f"{folder} can't be written to by this user: it belongs to {owner}; run the command as {owner}"
+
+
+def to_write_there(error: OSError) -> str:
+    """What lets this user write where the system has refused it with that error."""
+    return "mount its file system for writing, too" if error.errno == errno.EROFS else "change its permissions"
 
 
 def why_not_readable(folder: Path, *, with_files: bool) -> str | None:

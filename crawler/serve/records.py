@@ -11,7 +11,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.disk.durable_file import replace_file
-from crawler.disk.permissions import read_holder, why_not_lockable, write_holder
+from crawler.disk.permissions import read_holder, to_write_there, why_not_lockable, write_holder
 from crawler.serve.life.facts import Record
 
 FOLDER: Final = "daemon"
@@ -63,7 +63,7 @@ class Home:
                 raise
             raise HomeInUse(
                 f"the folder {self.path} can't be served: expected one that the daemon can write to, found: "
-                f"{error.strerror} ({error.filename}). Name another, or change its permissions"
+                f"{error.strerror} ({error.filename}). Name another, or {to_write_there(error)}"
             ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

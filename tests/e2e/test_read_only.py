@@ -18,6 +18,8 @@ LOOKS = (
     ("frontier", "export", "DIR"),
 )
 
+ADVICE = "or mount its file system for writing, too"
+
 
 def looks(directory: Path, cwd: Path) -> list[str]:
     told = []
@@ -40,13 +42,13 @@ def test_a_crawl_that_cannot_be_written_to_tells_what_it_told_before(tmp_path: P
         assert looks(directory, tmp_path) == before
         assert tree(directory) == files
         refused = onceover("frontier", "pause", directory, "--reason", "no", cwd=tmp_path)
-        assert_told(refused, REFUSED, "can't be used", "Read-only file system")
+        assert_told(refused, REFUSED, "can't be used", "Read-only file system", ADVICE)
 
 
 def test_a_daemon_refuses_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     with mounted("-o", "size=1m,ro", at=tmp_path / "mount") as mount:
         told = onceover("daemon", mount, cwd=tmp_path)
-        assert_told(told, REFUSED, f"{mount} can't be served", f"Read-only file system ({mount / 'daemon'})")
+        assert_told(told, REFUSED, f"{mount} can't be served", f"Read-only file system ({mount / 'daemon'})", ADVICE)
 
 
 def test_a_crawl_on_a_full_disk_tells_what_it_told_before(tmp_path: Path, web: Web) -> None:
