@@ -5,6 +5,7 @@ import time
 from contextlib import closing
 
 from crawler.codes.exit_codes import FAILED
+from crawler.codes.full_disk import DISK_FULL
 from crawler.control.frozen import Frozen, FrozenState, Held
 from crawler.control.replies import Checkpoint, PauseState, Reconfigured, WrittenFile
 from crawler.control.requests import Reload, Set
@@ -82,7 +83,8 @@ async def freeze(crawl: OperatedCrawl) -> Frozen:
             holds_parcels = links is None or links.holds_parcels
             listed = await asyncio.to_thread(freezing.finish)
     except OSError as error:
-        raise Refused(f"{crawl.directory.path} can't be kept as it is for a copy: {error}", FAILED) from error
+        advice = ". Free some space on its disk, then try again" if error.errno in DISK_FULL else ""
+        raise Refused(f"{crawl.directory.path} can't be kept as it is for a copy: {error}{advice}", FAILED) from error
     state = FrozenState(
         directory=str(crawl.directory.path.absolute()),
         at=rfc3339(at),

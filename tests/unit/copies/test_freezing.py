@@ -39,6 +39,7 @@ from frontier import MAX_LINEAGE
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
+from tests.full_disk import no_space
 from tests.unit.operate.answering import answering
 from tests.unit.operate.stored_crawls import PARTS, make
 from tests.unit.prune.written import NOW, names, whole, write
@@ -112,6 +113,16 @@ def test_a_frontier_on_another_disk_is_refused_with_what_to_do(tmp_path: Path, m
         patch.setattr(Path, "hardlink_to", elsewhere)
         ended = command_here("backup", str(crawl), "--to", str(tmp_path / "copy"))
     assert_told(ended, FAILED, "lies on another disk", "Let the crawl end, then copy its directory")
+
+
+def test_a_crawl_on_a_full_disk_is_told_apart_from_a_copy_on_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "hardlink_to", no_space)
+        ended = command_here("backup", str(crawl), "--to", str(tmp_path / "copy"))
+    assert_told(ended, FAILED, f"{crawl} can't be kept as it is", "Free some space on its disk, then try again")
 
 
 def test_what_is_no_copy_is_not_touched(tmp_path: Path) -> None:
