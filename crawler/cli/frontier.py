@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.cli.fsck import rebuild
 from crawler.cli.operate.hosts import budget, retire, unretire
-from crawler.cli.operate.options import alias, part, place
+from crawler.cli.operate.options import alias, crawl_at, part, place
 from crawler.cli.operate.pausing import pause, resume
 from crawler.control.requests import Export, Import
 from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
@@ -70,7 +70,7 @@ def import_(directory: Path, lines: BinaryIO) -> None:
     All others are only entered in the ledger, and are not fetched.
     """
     read = added = 0
-    with reach(directory, to_change=True) as crawl:
+    with crawl_at(directory, None, to_change=True) as crawl:
         for piece in in_requests(_checked(lines), max_size=_PIECE_BYTES):
             added += crawl.ask(Import(lines=[msgspec.Raw(line) for line in piece])).added
             if (read + len(piece)) // _SHOWN_EACH > read // _SHOWN_EACH:

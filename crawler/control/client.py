@@ -1,7 +1,7 @@
 """Asks a running crawl, and blocks until it has answered."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
@@ -38,10 +38,10 @@ class Connection:
         self._buffer = bytearray()
         self.pid = pid_of(connection)
 
-    def ask(self, request: Request[_Reply]) -> _Reply | Refusal:
-        """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the connection is useless, and
-        `ValueError` if the request is too long. A process that is stopped is sent nothing, so that it does not carry
-        out later what was refused."""
+    def ask(self, request: Request[_Reply], *, on_working: Callable[[], object] = lambda: None) -> _Reply | Refusal:
+        """The reply to a request. Calls `on_working` each time that the crawl says that it still works on it. Raises
+        `NoAnswer` and `ConnectionLost`, after which the connection is useless, and `ValueError` if the request is too
+        long. A process that is stopped is sent nothing, so that it does not carry out later what was refused."""
         line = encode_request(request)
         stopped = why_stopped(self.pid)
         if stopped is not None:
@@ -54,6 +54,7 @@ class Connection:
                 reply = decode_reply(self._read_line(), reply_type(request))
                 if reply is not None:
                     return reply
+                on_working()
         except (TimeoutError, BlockingIOError) as error:
             raise NoAnswer(why_silent(self.pid, self._silence_s, is_sent=is_sent)) from error
         except OSError as error:

@@ -4,6 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
 
@@ -83,7 +84,7 @@ def of_daemon(command: _Command) -> _Command:
 def crawl_at(directory: Path, daemon: Daemon | None, *, to_change: bool = False) -> Iterator[ReachedCrawl]:
     """The crawl in a directory, as `reach` finds it, or the one of that name of a daemon."""
     if daemon is None:
-        with reach(directory, to_change=to_change) as crawl:
+        with reach(directory, to_change=to_change, on_wait=partial(click.echo, err=True)) as crawl:
             yield crawl
         return
     # It loads HTTP and TLS, which commands on directories do not need.
