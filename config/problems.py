@@ -50,4 +50,4 @@ class ServerUnusable(ConfigError):
 
 
 class ServerAway(ServerUnusable):
-    """It can't be reached. The configuration may be right."""
+    """It can't be reached, or takes no writes at the moment. The configuration may be right."""

@@ -14,14 +14,12 @@ from redis.asyncio.connection import Connection
 from redis.exceptions import NoScriptError, RedisClusterException, ResponseError
 
 from crawler.redis.checks import ServerGone, ServerRefused, ServerUnwritable, checked
-from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, reason_of
+from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, may_pass, reason_of
 from crawler.redis.server import Server
 from visited import Unanswered, Unavailable, Unreachable, Unwritable
 
 log = logging.getLogger(__name__)
 
-_PASSING: Final = ("OOM", "MISCONF", "NOREPLICAS", "BUSY", "LOADING")
-"""Errors of a server that did not run a script, and will when its trouble has passed."""
 _ELSEWHERE: Final = (
     "READONLY",
     "MOVED",
@@ -175,7 +173,7 @@ class RedisChannel:
     async def _judge(self, error: ResponseError) -> None:
         """Raise what an error means. Each is one that a script meets before it changes anything."""
         text = reason_of(error)
-        if type(error).__name__ == "OutOfMemoryError" or text.startswith(_PASSING) or "maxmemory" in text:
+        if may_pass(error):
             raise Unreachable(f"Redis takes no writes now: {text}") from error
         if text.startswith(_ELSEWHERE) or type(error) is not ResponseError:
             await self._disconnect()

@@ -13,7 +13,7 @@ from redis.exceptions import (
     ResponseError,
 )
 
-from crawler.redis.client import FAILURES, NOT_PERMITTED, TIMEOUT_S, Client, connected, reason_of
+from crawler.redis.client import FAILURES, NOT_PERMITTED, TIMEOUT_S, Client, connected, may_pass, reason_of
 from crawler.redis.server import Server
 
 HEADROOM_BYTES: Final = 16 << 20
@@ -44,7 +44,8 @@ class ServerGone(ServerRefused):
 
 
 class ServerUnwritable(ServerRefused):
-    """The server takes no writes now, because its memory is full or it can't save its data. That may pass."""
+    """The server takes no writes now: its memory is full, it can't save its data, lacks replicas, or runs a script for
+    long. That may pass."""
 
 
 def permissions(prefix: str) -> str:
@@ -80,17 +81,24 @@ async def checked(server: Server, *, prefix: str, also_full: bool = False) -> As
             ) from error
         except AuthenticationError as error:
             raise ServerRefused(_refused_password(server, error)) from error
+        except ResponseError as error:
+            if not may_pass(error):
+                raise _out_of_reach(server, error) from error
+            raise ServerUnwritable(f"Redis at {server} takes no writes now: {reason_of(error)}") from error
         except FAILURES as error:
             # The client hides it.
             if isinstance(error.__cause__, AuthenticationError):
                 raise ServerRefused(_refused_password(server, error)) from error
-            to_correct = _to_correct(error)
-            is_gone = to_correct is None and not isinstance(error, ResponseError)
-            way_out = to_correct or f"start it, or {_to_try(server, error) or 'correct the URL'}"
-            raise (ServerGone if is_gone else ServerRefused)(
-                f"Redis at {server} can't be reached: {reason_of(error)}; {way_out}"
-            ) from error
+            raise _out_of_reach(server, error) from error
         yield client
+
+
+def _out_of_reach(server: Server, error: BaseException) -> ServerRefused:
+    to_correct = _to_correct(error)
+    is_gone = to_correct is None and not isinstance(error, ResponseError)
+    way_out = to_correct or f"start it, or {_to_try(server, error) or 'correct the URL'}"
+    kind = ServerGone if is_gone else ServerRefused
+    return kind(f"Redis at {server} can't be reached: {reason_of(error)}; {way_out}")
 
 
 def _refused_password(server: Server, error: BaseException) -> str:
@@ -175,7 +183,7 @@ async def _probe(client: Client, server: Server, prefix: str) -> None:
             raise NoPermissionError(str(error)) from error
         if "MISCONF" in str(error):
             raise ServerUnwritable(
-                f"Redis at {server} refuses writes, because it can't save its data; look into its log, or put "
-                '`save ""` into its configuration: links need no saved data'
+                f"Redis at {server} refuses writes, because it can't save its data; look into its log. If it "
+                'only carries links between parts, which need no saved data, `save ""` in its configuration will do'
             ) from error
         raise

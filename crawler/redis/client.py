@@ -13,7 +13,15 @@ from redis.asyncio import Redis, RedisCluster, Sentinel
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.credentials import CredentialProvider
-from redis.exceptions import AuthenticationError, NoPermissionError, ReadOnlyError, RedisClusterException, RedisError
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+)
 
 from crawler.redis.server import SCHEMES, Server, password_in
 
@@ -23,6 +31,8 @@ FAILURES: Final = (RedisError, RedisClusterException, OSError)
 TIMEOUT_S: Final = 10.0
 """How long to wait for an answer. Longer than any command waits in Redis."""
 _SENTINEL_PORT: Final = 26379
+_PASSING: Final = ("OOM", "MISCONF", "NOREPLICAS", "BUSY", "LOADING")
+"""How errors of a server begin that did not run a command, and will when its trouble has passed."""
 _IN_SCRIPT: Final = re.compile(r"\.? ?script: [0-9a-f]{40}, on @?\w+:\d+\.?$")
 """What Redis adds to errors of scripts, for those who wrote these."""
 NOT_PERMITTED: Final = "The user executing the script can't"
@@ -124,6 +134,12 @@ def reason_of(error: BaseException, waited_s: float = TIMEOUT_S) -> str:
     if hint is None and NOT_PERMITTED in text:
         hint = _PERMISSIONS
     return text if hint is None else f"{text}; {hint}"
+
+
+def may_pass(error: ResponseError) -> bool:
+    """Whether a server did not run a command, and will when its trouble has passed."""
+    text = str(error)
+    return isinstance(error, OutOfMemoryError) or text.startswith(_PASSING) or "maxmemory" in text
 
 
 def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:

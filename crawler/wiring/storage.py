@@ -31,7 +31,7 @@ from frontier.descriptor import Parameters as FrontierParameters
 from frontier.descriptor import RepairResult, checked_options
 from frontier.state import FrontierState
 from frontier.terms import Terms
-from visited import Crawl, Forgotten, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited import Crawl, Forgotten, Unanswered, Unavailable, Unreachable, Unwritable, VisitedSet
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.digests.exact import ExactSet
@@ -191,13 +191,13 @@ def _shared_set(chosen: Descriptor, config: Config, directory: CrawlDirectory) -
 @contextmanager
 def reaching_server(config: Config) -> Iterator[None]:
     """Translates the errors of a visited set on a server: `ConfigError` if the set can't be used, `ServerAway` if its
-    server does not answer, and `StoreFailed` if it stops answering."""
+    server does not answer or takes no writes now, and `StoreFailed` if it stops answering."""
     try:
         yield
+    except (Unreachable, Unwritable) as error:
+        raise ServerAway([Problem(str(error), key="visited.backend")]) from error
     except Unavailable as error:
         raise ConfigError([Problem(str(error), key="visited.backend")]) from error
-    except Unreachable as error:
-        raise ServerAway([Problem(str(error), key="visited.backend")]) from error
     except (Forgotten, Unanswered) as error:
         raise StoreFailed(
             f"{config.visited.backend} can't be asked: {error}; start its server, or name another"

@@ -88,7 +88,9 @@ def test_a_crawl_that_is_resumed_while_the_memory_of_its_server_is_full_waits_an
     with redis.Redis.from_url(server.url) as client:
         client.config_set("maxmemory", 1)
         refused = onceover("crawl", *options, "--dir", "another", cwd=tmp_path)
-        assert_told(refused, USAGE, "visited.backend: Redis at unix:", "to be free")
+        assert_told(refused, AWAY, "visited.backend: Redis at unix:", "to be free")
+        forgotten = onceover("forget", "crawl", *web.pages, cwd=tmp_path)
+        assert_told(forgotten, AWAY, "visited.backend: Redis at unix:", "to be free")
         with (tmp_path / "stderr").open("wb") as err:
             waiting = subprocess.Popen([ONCEOVER, "crawl", *options], cwd=tmp_path, env=environment(), stderr=err)
         try:

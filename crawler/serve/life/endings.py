@@ -51,7 +51,7 @@ def rest_after(how: Ended, now: float) -> Rest | None:
             until = None if how.ending == BY_COMMAND else now + STOPPED_GRACE_S
             return Rest(why=Why.STOPPED, reason=reason, since=now, until=until)
         case exit_codes.AWAY:
-            reason = "a server that it needs can't be reached"
+            reason = "a server that it needs can't be used now"
             return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_AGAIN_S, lines=how.lines)
         case _:
             return None
@@ -85,6 +85,6 @@ def _ending_text(how: Ended) -> str:
         exit_codes.USAGE: "refused its configuration",
         exit_codes.LIMIT: "limit",
         exit_codes.STOPPED: "stopped",
-        exit_codes.AWAY: "could not reach a server",
+        exit_codes.AWAY: "could not use a server",
     }
     return texts.get(code, f"failed with exit code {code}")

@@ -77,7 +77,7 @@ async def checked_redis(loaded: Loaded, *, also_full: bool = False) -> AsyncIter
     `{PREFIX:`. With `also_full`, a server will do that refuses writes. Raises `ConfigError`, and its kinds
     `ServerUnusable` and `ServerAway` if the server can't be used now."""
     try:
-        from crawler.redis.checks import ServerGone, ServerRefused, checked  # noqa: PLC0415 - an extra, which may not be installed
+        from crawler.redis.checks import ServerGone, ServerRefused, ServerUnwritable, checked  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:
         raise loaded.refuse(
             "exchange.backend", "redis is not installed: pip install 'onceover-crawler[redis]'"
@@ -87,7 +87,7 @@ async def checked_redis(loaded: Loaded, *, also_full: bool = False) -> AsyncIter
         prefix = loaded.config.exchange.prefix
         client = await reaching.enter_async_context(checked(server, prefix=prefix, also_full=also_full))
     except ServerRefused as error:
-        kind = ServerAway if isinstance(error, ServerGone) else ServerUnusable
+        kind = ServerAway if isinstance(error, (ServerGone, ServerUnwritable)) else ServerUnusable
         raise kind([loaded.problem("exchange.url", str(error))]) from error
     except ValueError as error:
         raise loaded.refuse("exchange.url", str(error)) from error

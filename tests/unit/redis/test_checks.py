@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,7 +27,8 @@ from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.components.exchanging import redis_server
 from tests.ports import free_port
-from tests.redis_server import running_redis
+from tests.redis_nodes import wait_until
+from tests.redis_server import RedisServer, running_redis
 
 GOOD = {"redis_version": "6.2.0", "role": "master", "maxmemory_policy": "noeviction", "maxmemory": 0, "used_memory": 9}
 
@@ -64,6 +66,42 @@ def test_a_server_whose_memory_is_nearly_full_is_told_how_much_it_needs() -> Non
 async def test_a_server_whose_memory_is_full_may_be_used_later() -> None:
     with running_redis("--maxmemory", "1mb") as server, pytest.raises(ServerUnwritable, match="to be free"):
         await use(Server(url=server.url))
+
+
+@in_event_loop
+async def test_a_server_that_lacks_replicas_may_be_used_later() -> None:
+    with running_redis("--min-replicas-to-write", "1") as server:
+        with pytest.raises(
+            ServerUnwritable, match=r"takes no writes now: NOREPLICAS Not enough good replicas to write$"
+        ):
+            await use(Server(url=server.url))
+        with redis.Redis.from_url(server.url) as client:
+            client.config_set("min-replicas-to-write", 0)
+        await use(Server(url=server.url))
+
+
+@in_event_loop
+async def test_a_server_that_runs_a_script_for_long_may_be_used_later() -> None:
+    with running_redis() as server, redis.Redis.from_url(server.url) as client, ThreadPoolExecutor(1) as thread:
+        client.config_set("busy-reply-threshold", 1)
+        script = thread.submit(client.eval, "while true do end", 0)
+        await asyncio.to_thread(wait_until, lambda: is_busy(server))
+        with pytest.raises(ServerUnwritable, match="takes no writes now: BUSY Redis is busy running a script"):
+            await use(Server(url=server.url))
+        with redis.Redis.from_url(server.url) as other:
+            other.script_kill()
+        with pytest.raises(RedisError, match="killed"):
+            script.result()
+        await use(Server(url=server.url))
+
+
+def is_busy(server: RedisServer) -> bool:
+    with redis.Redis.from_url(server.url) as client:
+        try:
+            client.ping()
+        except RedisError:
+            return True
+        return False
 
 
 def test_a_server_of_valkey_tells_the_version_of_redis_that_it_equals() -> None:

@@ -330,8 +330,12 @@ def test_a_server_that_is_away_is_no_fault_of_the_crawl_which_is_tried_again_for
         away = Ended(exit_code=6, lines=("onceover: visited.backend: Redis at redis://b can't be reached",))
         facts = changes.ended(facts, away, now + 1, restarts=RESTARTS)
         told = summarize(facts)
-        assert (told.state, told.reason, told.lines) == ("short", "a server that it needs can't be reached", away.lines)
-        assert facts.record.runs[-1].how == "could not reach a server"
+        assert (told.state, told.reason, told.lines) == (
+            "short",
+            "a server that it needs can't be used now",
+            away.lines,
+        )
+        assert facts.record.runs[-1].how == "could not use a server"
         assert facts.record.falls == ()
         assert isinstance(step(facts, now + 2), Wait)
         now += 1 + TRY_AGAIN_S
