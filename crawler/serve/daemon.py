@@ -259,7 +259,6 @@ class Daemon:
         system_files = used_system_files()
         for keeper in keepers:
             check_shortage(keeper, self._options.limits, system_files)
-            await keeper.delete_old_runs()
         left = {keeper.name: keeper for keeper in keepers if self._keeps(keeper)}
         check_excess(left, self._options.limits, {name: each for name, each in taken.items() if name in left})
 

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 MOST_PROCESSES: Final = 2
 """The most processes of one kind at once."""
+MOST_DELETIONS: Final = 2
+"""The most old runs that are deleted at once: fewer than the threads that all crawls of a daemon need for the rest."""
 MOST_STARTS: Final = 8
 """The most crawls that start at once, for each processor. The daemon notices within seconds that one has started."""
 _LOOKING_S: Final = 120.0
@@ -94,6 +96,7 @@ class Commands:
     def __init__(self) -> None:
         self._looks = asyncio.Semaphore(MOST_PROCESSES)
         self._operations = asyncio.Semaphore(MOST_PROCESSES)
+        self.deletions = asyncio.Semaphore(MOST_DELETIONS)
         self.starts = Turns(MOST_STARTS * cores())
 
     async def look_into(self, directory: Path) -> Looked:

@@ -10,17 +10,18 @@ from typing import Final
 
 import msgspec
 
+from crawler.background import in_background
 from crawler.control.replies import CrawlStatus
 from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
 from crawler.serve.life.endings import how_text
-from crawler.serve.life.facts import FINISHED, Facts, KeeperOptions, Process, Wish
+from crawler.serve.life.facts import Facts, KeeperOptions, Process, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Step, Wait, next_step
 from crawler.serve.life.summary import Summary, summarize
 from crawler.serve.machine import Taken
-from crawler.serve.old_runs import delete_old_runs
+from crawler.serve.old_runs import OldRuns
 from crawler.serve.process import CrawlProcess, Output, how_it_ended, last_answer, start
 from crawler.serve.records import Home, Memory
 
@@ -50,6 +51,7 @@ class Keeper:
         self.memory = Memory(home, name)
         self._told = told
         self._output = Output(home.output, name)
+        self._old_runs = OldRuns(home.pace, turns=commands.deletions, told=self._tell_deletion)
         self._process: CrawlProcess | None = None
         self._woken = asyncio.Event()
         self._is_left = self._has_adopted = False
@@ -111,6 +113,10 @@ class Keeper:
 
     async def run(self) -> None:
         """Keep the crawl until `close` or `leave`."""
+        async with in_background(self._old_runs.delete_when_due()):
+            await self._run()
+
+    async def _run(self) -> None:
         try:
             while True:
                 self._woken.clear()
@@ -253,6 +259,7 @@ class Keeper:
         process said at its end is returned once."""
         process = self.facts.process
         if process is None:
+            self._old_runs.look(self.facts)
             changed = None if (directory := self.facts.directory) is None else last_change(Path(directory))
             if changed is not None and changed != self._seen_change:
                 self._seen_change = changed
@@ -273,16 +280,6 @@ class Keeper:
         self.change(lambda facts: changes.used(facts, process.pid, usage))
         return None if answered is None else answered.status
 
-    async def delete_old_runs(self) -> None:
-        """Delete runs of the schedule beyond those to keep, if none is under way."""
-        plan, rest, place = self.facts.plan, self.facts.record.rest, self.facts.record.place
-        if plan is None or plan.next_tick is None or plan.keep_runs is None or place is None:
-            return
-        if self.facts.process is None and rest is not None and rest.why in FINISHED:
-            base, last = Path(plan.directory), Path(place)
-            for path in await asyncio.to_thread(delete_old_runs, base, self._home.pace, keep=plan.keep_runs, last=last):
-                self._log(logging.INFO, f"deleted an old run: {path}")
-
     def _tell(self) -> None:
         """Log how the crawl stands, if that has changed."""
         now = self.summary
@@ -295,6 +292,9 @@ class Keeper:
         until = "" if now.until is None else f"; until {now.until}"
         lines = "".join(f"\n    {line}" for line in now.lines)
         self._log(level, f"{now.state}: {now.reason}{until}{lines}")
+
+    def _tell_deletion(self, path: Path) -> None:
+        self._log(logging.INFO, f"deleted an old run: {path}")
 
     def _log(self, level: int, text: str) -> None:
         log.log(level, "%s: %s", self.name, text, extra={"crawl": self.name})

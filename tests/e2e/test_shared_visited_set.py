@@ -15,7 +15,7 @@ import redis
 
 from crawler.codes.exit_codes import AWAY, COMPLETE, LIMIT, STOPPED, USAGE
 from crawler.disk.directory import CrawlDirectory
-from crawler.serve.old_runs import delete_old_runs
+from crawler.serve.old_runs import delete_run
 from crawler.simweb.log import read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
@@ -115,7 +115,7 @@ def test_an_old_run_of_a_schedule_is_deleted_with_its_set(tmp_path: Path, web: W
         assert first
         assert last
         client.config_set("maxmemory", 1)  # as by the sets of old runs
-        assert delete_old_runs(tmp_path / "runs", tmp_path / "pace", keep=1) == runs[:1]
+        assert delete_run(runs[0], tmp_path / "pace") is None
         assert set(client.keys("*:visited:*")) == last
 
 
@@ -128,9 +128,9 @@ def test_an_old_run_of_which_a_part_runs_keeps_its_sets(tmp_path: Path, web: Web
         before = set(client.keys("*:visited:*"))
         assert before
         with CrawlDirectory(runs[0] / "part-1"):
-            assert delete_old_runs(tmp_path / "runs", tmp_path / "pace", keep=1) == []
+            assert "part-1" in str(delete_run(runs[0], tmp_path / "pace"))
         assert set(client.keys("*:visited:*")) == before
-        assert delete_old_runs(tmp_path / "runs", tmp_path / "pace", keep=1) == runs[:1]
+        assert delete_run(runs[0], tmp_path / "pace") is None
         assert not client.keys("*:visited:*")
 
 

@@ -5,8 +5,11 @@ import errno
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pytest
@@ -26,6 +29,7 @@ from crawler.serve.notify import Supervisor
 from crawler.serve.process import CrawlProcess, Output, start
 from crawler.serve.records import Home
 from crawler.testing.timeouts import MAX_WAIT_S
+from crawler.wiring.opening.starting_over import delete_for_good
 from tests.full_disk import no_space
 from tests.unit.serve.samples import told
 
@@ -270,6 +274,86 @@ async def test_a_crawl_that_waits_to_be_looked_into_keeps_no_daemon_from_its_end
             await commands.is_asked.wait()
             end(keeper)
             end(keeper)
+
+
+async def test_a_server_that_holds_up_the_deletion_of_old_runs_holds_up_no_other_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_asked, answers = threading.Event(), threading.Event()
+    monkeypatch.setattr("crawler.serve.old_runs.delete_for_good", held_up(is_asked, answers))
+    with Home(tmp_path) as home:
+        daemon = Daemon(home, Options(), Supervisor({}))
+        commands = Commands()
+        for name in ("a", "b"):
+            daemon.keepers[name] = with_old_runs(home, name, commands)
+        try:
+            async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+                for keeper in daemon.keepers.values():
+                    group.create_task(keeper.run())
+                await daemon.look()
+                await asyncio.to_thread(is_asked.wait, MAX_WAIT_S)
+                while runs_of(tmp_path / "b") != LAST_RUNS:
+                    await daemon.look()
+                    await asyncio.sleep(0)
+                assert runs_of(tmp_path / "a") == RUNS
+                for keeper in daemon.keepers.values():
+                    keeper.close()
+        finally:
+            answers.set()
+
+
+async def test_an_old_run_that_can_not_be_deleted_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Home(tmp_path) as home:
+        keeper = with_old_runs(home, "a", Commands())
+        letter = tmp_path / "a" / "20261101T030000Z" / "letter.txt"
+        letter.parent.mkdir()
+        letter.write_text("not a crawl's")
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            for _ in range(2):
+                later = tmp_path / "a" / min(RUNS)
+                later.mkdir(exist_ok=True)
+                while later.exists():
+                    await keeper.watch(Taken())
+                    await asyncio.sleep(0)
+            keeper.close()
+    assert caplog.text.count("an old run can't be deleted") == 1
+
+
+RUNS: Final = frozenset({"20261120T030000Z", "20261121T030000Z", "20261122T030000Z"})
+LAST_RUNS: Final = frozenset({"20261122T030000Z"})
+
+
+def with_old_runs(home: Home, name: str, commands: Commands) -> Keeper:
+    """A crawl whose schedule is not due, with three runs, of which the last one is to be kept."""
+    base = home.path / name
+    for run in RUNS:
+        with CrawlDirectory(base / run) as place:
+            place.write_configuration("[crawl]")
+    keeper = Keeper(name, home, KeeperOptions(), commands=commands)
+    plan = Plan(directory=str(base), digest="", next_tick=lambda moment: moment + 1e9, keep_runs=1)
+    rest = Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=time.time())
+    record = Record(rest=rest, place=str(base / max(RUNS)), ticked_at=time.time())
+    keeper.facts = msgspec.structs.replace(keeper.facts, plan=plan, record=record)
+    return keeper
+
+
+def runs_of(base: Path) -> set[str]:
+    return {path.name for path in base.iterdir()}
+
+
+def held_up(is_asked: threading.Event, answers: threading.Event) -> Callable[..., None]:
+    """Deletes runs, those of the crawl `a` when the server `answers`."""
+
+    def delete(directory: CrawlDirectory, *, pace: Path) -> None:
+        if directory.path.parent.name == "a":
+            is_asked.set()
+            answers.wait(MAX_WAIT_S)
+        delete_for_good(directory, pace=pace)
+
+    return delete
 
 
 COMMAND = """

@@ -17,7 +17,7 @@ from crawler.serve.life.facts import EndTimeouts, Facts, Plan, Process, Restarts
 from crawler.serve.life.settling import settle
 from crawler.serve.life.steps import Start, Wait, next_step
 from crawler.serve.life.summary import summarize
-from crawler.serve.old_runs import delete_old_runs
+from crawler.serve.old_runs import delete_run, runs_beyond
 from crawler.wiring.configuration import load
 from crawler.wiring.schedule import next_tick
 from tests.e2e.crawling import tree
@@ -180,6 +180,11 @@ def run(base: Path, stamp: str) -> Path:
     return path
 
 
+def deleted_runs(base: Path, *, keep: int, last: Path | None = None, now: float | None = None) -> list[Path]:
+    runs = runs_beyond(base, keep=keep, last=last, now=now)
+    return [path for path in runs if delete_run(path, base / "pace") is None]
+
+
 def test_old_runs_are_deleted_and_nothing_else(tmp_path: Path) -> None:
     base = tmp_path / "a"
     runs = [run(base, f"2026112{day}T030000Z") for day in range(6)]
@@ -188,14 +193,14 @@ def test_old_runs_are_deleted_and_nothing_else(tmp_path: Path) -> None:
     (base / "20261101T030000Z" / "letter.txt").write_text("not a crawl's")
     (base / "other").mkdir()
     with CrawlDirectory(runs[1]):
-        deleted = delete_old_runs(base, tmp_path / "pace", keep=2)
+        deleted = deleted_runs(base, keep=2)
         left = set(tree(base))
     assert deleted == [runs[0], runs[2], runs[3]]
     assert "20261101T030000Z/letter.txt" in left
     assert "20261120T030000Z/notes.txt" in left
     assert not any(name.startswith(("20261122", "20261123")) for name in left)
     assert {"other", *(f"{path.name}/frontier/CURRENT" for path in (runs[1], runs[4], runs[5]))} <= left
-    assert delete_old_runs(tmp_path / "missing", tmp_path / "pace", keep=1) == []
+    assert runs_beyond(tmp_path / "missing", keep=1) == []
 
 
 def test_old_runs_in_parts_are_deleted_with_their_parts(tmp_path: Path) -> None:
@@ -206,11 +211,11 @@ def test_old_runs_in_parts_are_deleted_with_their_parts(tmp_path: Path) -> None:
             run(path, part.name)
         write_layout(path, layout)
     with CrawlDirectory(runs[0] / "part-1"):
-        assert delete_old_runs(tmp_path, tmp_path / "pace", keep=1) == [runs[1]]
+        assert deleted_runs(tmp_path, keep=1) == [runs[1]]
     assert not runs[1].exists()
     assert (runs[0] / "part-0" / "frontier" / "CURRENT").exists()
-    assert delete_old_runs(tmp_path, tmp_path / "pace", keep=1) == [runs[0]]
-    assert list(tmp_path.iterdir()) == [runs[2]]
+    assert deleted_runs(tmp_path, keep=1) == [runs[0]]
+    assert set(tmp_path.iterdir()) - {tmp_path / "pace"} == {runs[2]}
 
 
 def test_runs_of_a_clock_that_was_ahead_are_deleted_before_later_ones(tmp_path: Path) -> None:
@@ -218,9 +223,9 @@ def test_runs_of_a_clock_that_was_ahead_are_deleted_before_later_ones(tmp_path: 
     before, ahead, after, last = (
         run(base, f"{stamp}T030000Z") for stamp in ("20261120", "20361101", "20261121", "20261122")
     )
-    assert delete_old_runs(base, tmp_path / "pace", keep=1, last=last, now=START_S) == [ahead, before, after]
+    assert deleted_runs(base, keep=1, last=last, now=START_S) == [ahead, before, after]
     # It was set back by some minutes in the last run.
-    assert delete_old_runs(base, tmp_path / "pace", keep=1, last=last, now=START_S - 24 * HOUR_S) == []
+    assert deleted_runs(base, keep=1, last=last, now=START_S - 24 * HOUR_S) == []
     assert last.exists()
 
 
