@@ -180,6 +180,28 @@ def run(base: Path, stamp: str) -> Path:
     return path
 
 
+SHARED = {"visited.backend": "redis-exact", "visited.options": {"share": "library"}, "daemon.schedule": "0 3 * * *"}
+
+
+@pytest.mark.parametrize("backend", ["redis-exact", "redis-bloom", "redis-dsbf"])
+def test_a_schedule_with_a_set_that_would_know_the_seeds_of_the_next_run_is_refused(backend: str) -> None:
+    values = {**SHARED, "crawl.seeds": ["http://a.test/"], "visited.backend": backend}
+    with pytest.raises(
+        ConfigError, match=r"visited\.options\.share: expected none with daemon\.schedule, found 'library'"
+    ):
+        next_tick(load(None, tables=[("test", values)]))
+
+
+def test_each_run_of_a_schedule_may_have_a_set_of_its_own_or_new_seeds(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.test/\n")
+    own = {**SHARED, "crawl.seeds": ["http://a.test/"], "visited.options": {"url": "redis://127.0.0.1:1/0"}}
+    new = {**SHARED, "crawl.seed_files": [str(tmp_path / "seeds.txt")]}
+    once = {"crawl.seeds": ["http://a.test/"], **{key: SHARED[key] for key in SHARED if key != "daemon.schedule"}}
+    for values in (own, new):
+        assert next_tick(load(None, tables=[("test", values)])) is not None
+    assert next_tick(load(None, tables=[("test", once)])) is None
+
+
 def deleted_runs(base: Path, *, keep: int, last: Path | None = None, now: float | None = None) -> list[Path]:
     runs = runs_beyond(base, keep=keep, last=last, now=now)
     return [path for path in runs if delete_run(path, base / "pace") is None]
