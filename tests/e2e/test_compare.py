@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from signal import SIGINT, SIGKILL
+from signal import SIGINT, SIGKILL, Signals
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ import redis
 
 from tests.e2e import crawling
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, STOPPED, USAGE, Ended, Running, Web, setting
+from tests.redis_nodes import wait_until
 from tests.redis_server import running_redis
 
 QUICK = setting("compare.rounds=1", "compare.probes=500")
@@ -196,6 +197,25 @@ def test_a_live_crawl_leaves_nothing_on_a_server_and_recommends_no_set_of_unknow
     row = by_name(report)["redis-exact"]
     assert (row["pages_missing"], row["bytes"]) == (0, None)
     assert [each["competitor"] for each in report["advice"]] == ["raw"]
+
+
+@pytest.mark.parametrize("end", [SIGINT, SIGKILL])
+@pytest.mark.parametrize("work", ["distinct = 500_000", 'live = "simweb"\nhosts = 5\npages = 2000'])
+def test_a_comparison_that_ends_early_leaves_nothing_on_a_server(work: str, end: Signals, tmp_path: Path) -> None:
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        (tmp_path / "run.toml").write_text(
+            f'[[compare.work]]\nname = "large"\n{work}\n'
+            f'[[compare.set]]\nbackend = "redis-exact"\noptions = {{ url = "{server.url}" }}\n'
+        )
+        with started("compare", "run.toml", "--dir", "r", cwd=tmp_path) as running:
+            running.wait_until(lambda: len(sets_of(client)) > 9, "URLs in the set")
+            running.signal(end)
+            running.process.wait()
+            wait_until(lambda: len(client.client_list()) == 1 and not sets_of(client))
+
+
+def sets_of(client: redis.Redis) -> list[bytes]:
+    return list(client.scan_iter("*:visited:*", count=10_000))
 
 
 def test_ctrl_c_leaves_a_partial_report_and_the_same_command_goes_on(tmp_path: Path) -> None:

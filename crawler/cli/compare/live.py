@@ -23,6 +23,7 @@ from crawler.library.opening import lock_crawl
 from crawler.library.result import CrawlResult
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
+from crawler.wiring.comparing.ending import interrupts_s
 from crawler.wiring.configuration import load
 from crawler.wiring.opening.starting_over import start_over
 from crawler.wiring.plugins.catalog import descriptor
@@ -40,6 +41,7 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
         return Failed(
             reason=f"{competitor.backend} can't be the visited set of a crawl; it can only be compared on links"
         )
+    is_on_server = "server" in descriptor(VISITED, competitor.backend).needs
     path = directory / "live.toml"
     path.write_text(live.configuration, encoding="utf-8")
     overrides = [
@@ -54,13 +56,18 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
     ]
     with _web(live) as more:
         loaded = load(path, overrides=[*overrides, *more], environ={})
-        run = _run(loaded)
-    is_on_server = "server" in descriptor(VISITED, competitor.backend).needs
-    outcome = _outcome(live, run, is_on_server=is_on_server)
-    if is_on_server:
+        with _deleting(loaded) if is_on_server else contextlib.nullcontext():
+            return _outcome(live, _run(loaded), is_on_server=is_on_server)
+
+
+@contextlib.contextmanager
+def _deleting(loaded: Loaded) -> Iterator[None]:
+    """Delete the set that the crawl has on a server when the context ends, however it ends."""
+    try:
+        yield
+    finally:
         with lock_crawl(loaded) as crawled:
-            start_over(crawled, loaded.config)  # which deletes the set there
-    return outcome
+            start_over(crawled, loaded.config)
 
 
 def _outcome(live: Live, run: CrawlResult, *, is_on_server: bool) -> Outcome:
@@ -106,7 +113,7 @@ def _missing(web: str, directory: Path) -> int:
 
 def main() -> None:
     trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
-    end_with_parent()
+    end_with_parent(interrupts_s(trial))
     assert isinstance(trial.work.stream, Live)
     try:
         with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:

@@ -27,6 +27,7 @@ from crawler.compare.report.expecting import Expectation
 from crawler.compare.report.recommending import Requirements
 from crawler.compare.report.value import Circumstances, Report, report_of
 from crawler.wiring.comparing.blocks import competitors, file_name, prepare_work
+from crawler.wiring.comparing.ending import to_clean_up_s
 
 # -P: the process must not import modules from the current directory.
 _PROGRAM: Final = (sys.executable, "-P", "-m")
@@ -88,7 +89,14 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
 async def _run_trial(scratch: Path, timeout_s: float, trial: Trial, report: ReportProgress) -> Outcome:
     """Run one trial in its own process."""
     command = _LIVE_WORKER if trial.kind == "crawl" else _WORKER
-    return await run_in_process(trial, report, command=command, scratch=scratch, timeout_s=timeout_s)
+    return await run_in_process(
+        trial,
+        report,
+        command=command,
+        scratch=scratch,
+        timeout_s=timeout_s,
+        to_clean_up_s=to_clean_up_s(trial),
+    )
 
 
 def _progress(bar: Progress, config: Config) -> Callable[[Step], None]:

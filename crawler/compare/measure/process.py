@@ -4,8 +4,11 @@ import ctypes
 import gc
 import os
 import resource
+import signal
 import sys
 import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
@@ -85,14 +88,21 @@ def limit_memory(growth_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def end_with_parent() -> None:
-    """End this process when stdin ends, which it does when the parent dies for any reason."""
-    threading.Thread(target=_wait_for_end, daemon=True).start()
+def end_with_parent(interrupts_s: Sequence[float] = ()) -> None:
+    """End this process when stdin ends, which it does when the parent dies for any reason. Before that, interrupt it as
+    Ctrl-C does, and give it so many seconds after each interrupt to end by itself."""
+    if interrupts_s:
+        # Who starts a process in the background may let it ignore the signal.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_wait_for_end, args=(interrupts_s,), daemon=True).start()
 
 
-def _wait_for_end() -> None:
+def _wait_for_end(interrupts_s: Sequence[float]) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
+    for wait_s in interrupts_s:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(wait_s)
     os._exit(1)
 
 

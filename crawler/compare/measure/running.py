@@ -95,9 +95,16 @@ async def run_trials(
 
 
 async def run_in_process(
-    trial: Trial, report: ReportProgress, *, command: Sequence[str], scratch: Path, timeout_s: float | None
+    trial: Trial,
+    report: ReportProgress,
+    *,
+    command: Sequence[str],
+    scratch: Path,
+    timeout_s: float | None,
+    to_clean_up_s: float = 0.0,
 ) -> Outcome:
-    """Run a trial in a new process, and return its outcome, or why there is none. Cancelling it kills the process."""
+    """Run a trial in a new process, and return its outcome, or why there is none. Cancelling it kills the process,
+    which has some time before that to clean up."""
     with (
         tempfile.TemporaryDirectory(prefix="trial-", dir=scratch) as directory,
         tempfile.TemporaryFile(dir=directory) as errors,
@@ -123,7 +130,7 @@ async def run_in_process(
         except TimeoutError:
             return Failed(reason=f"took longer than {timeout_s:g} s")
         finally:
-            await _kill(process)
+            await _kill(process, to_clean_up_s)
         if outcome is not None:
             return outcome
         errors.seek(0)
@@ -145,11 +152,16 @@ async def _outcome(process: asyncio.subprocess.Process, report: ReportProgress) 
     return None
 
 
-async def _kill(process: asyncio.subprocess.Process) -> None:
+async def _kill(process: asyncio.subprocess.Process, to_clean_up_s: float) -> None:
     """Kill the process and all that it has started, and close its pipes. A pipe that is open when the event loop ends
     would cause a warning."""
     assert process.stdin is not None
     assert process.stdout is not None
+    if process.returncode is None and to_clean_up_s:
+        process.stdin.close()  # by which it knows
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(to_clean_up_s):
+                await process.wait()
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

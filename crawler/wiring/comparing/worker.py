@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 import tempfile
+from contextlib import suppress
 from errno import ENOMEM
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from crawler.compare.measure.timing import measure_time
 from crawler.compare.measure.trial import Competitor, Failed, Outcome, ReportProgress, Trial
 from crawler.status import size
 from crawler.url.urls import domain_of, host_of
+from crawler.wiring.comparing.ending import interrupts_s
 from crawler.wiring.components.visited_servers import connect_redis
 from crawler.wiring.plugins.blame import blaming
 from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.kinds import VISITED
-from visited import Forgotten, Full, LocalSet, Unanswered, Unavailable, Unreachable
+from visited import Forgotten, Full, LocalSet, SharedSet, Unanswered, Unavailable, Unreachable
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
 from visited.full_disk import message_of
@@ -50,9 +52,25 @@ def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet
 
 
 async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outcome:
-    if trial.kind == "check":
-        return await check(trial, make_set, scratch, report, exact=ExactSet)
-    return await measure_time(trial, make_set, scratch, report)
+    made: list[SharedSet] = []
+
+    def make(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
+        visited = make_set(competitor, distinct, directory)
+        if isinstance(visited, SharedSet):
+            made.append(visited)
+        return visited
+
+    try:
+        if trial.kind == "check":
+            return await check(trial, make, scratch, report, exact=ExactSet)
+        return await measure_time(trial, make, scratch, report)
+    except BaseException:
+        # A trial that ends closes its sets, which deletes them.
+        for visited in made:
+            with suppress(Unanswered, Unavailable, Unreachable):
+                await visited.delete()
+            await visited.aclose()
+        raise
 
 
 def _outcome(trial: Trial, report: ReportProgress) -> Outcome:
@@ -100,7 +118,7 @@ def _write(message: object) -> None:
 
 def main() -> None:
     trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
-    end_with_parent()
+    end_with_parent(interrupts_s(trial))
     # Filters log a warning when they exceed their capacity, which the report shows anyway.
     logging.getLogger("visited").addHandler(logging.NullHandler())
     _write({"outcome": _outcome(trial, _ProgressWriter())})
