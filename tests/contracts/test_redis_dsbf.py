@@ -149,6 +149,19 @@ async def test_whoever_finds_a_part_of_the_keys_takes_it_for_no_set(server: Redi
         client.flushall()
 
 
+@pytest.mark.parametrize("part", ["b:4", "leaves", "splits", "set"])
+async def test_a_set_that_was_lost_in_part_is_filled_anew(server: RedisServer, client: Any, part: str) -> None:
+    visited = shared(server)
+    await visited.add_many(urls_of(0, 600))
+    assert client.delete(f"{{onceover:visited:s}}:{part}") == 1
+    await visited.add_many(urls_of(0, 600))
+    assert await visited.add_many(urls_of(0, 600)) == [False] * 600
+    assert await visited.add_many(urls_of(600, 1200)) == [True] * 600
+    await visited.aclose()
+    if part != "set":  # without the head alone, the figures of all URLs before are lost
+        Stored(client)
+
+
 class Turn:
     """Lets somebody else go first."""
 

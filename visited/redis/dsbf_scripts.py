@@ -24,14 +24,17 @@ for leaf = 1, leaves do
 end
 local counts = redis.call('HMGET', KEYS[3], unpack(fields))
 -- Whoever finds only a part of the keys must not take it for the set.
-local is_whole = splits == known
+local is_whole = splits == known and (tonumber(head[5]) == 0 or redis.call('EXISTS', KEYS[3]) == 1)
 for leaf = 1, leaves do
-  local size = redis.call('STRLEN', KEYS[2 + 2 * leaf])
-  is_whole = is_whole and size == (counts[2 * leaf - 1] and bytes or 0)
+  is_whole = is_whole and (not counts[2 * leaf - 1] or redis.call('STRLEN', KEYS[2 + 2 * leaf]) == bytes)
 end
 if not is_whole then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
   return -1
+end
+-- Bits and lists of which nothing is known are left from a set that was lost in part.
+for leaf = 1, leaves do
+  if not counts[2 * leaf - 1] then redis.call('DEL', KEYS[2 + 2 * leaf], KEYS[3 + 2 * leaf]) end
 end
 local found, at, urls = {}, 9 + 3 * leaves, 0
 for leaf = 1, leaves do urls = urls + tonumber(ARGV[9 + 3 * leaf - 1]) end
