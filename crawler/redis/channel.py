@@ -32,6 +32,7 @@ _ELSEWHERE: Final = (
     "UNBLOCKED",
 )
 """Errors of a server that did not run a script; another connection may lead to one that does."""
+_ANOTHER_KIND: Final = "WRONGTYPE"
 _DELETED_AT_ONCE: Final = 1000
 
 
@@ -109,7 +110,7 @@ class RedisChannel:
             try:
                 return await self._run(step)
             except ResponseError as error:
-                await self._judge(error)
+                await self._judge(error, step)
 
     def run_alone(self, step: Step, /) -> Any:
         async def ask() -> Any:
@@ -170,8 +171,8 @@ class RedisChannel:
             await self._connection.send_command(*words)
             return await self._connection.read_response()
 
-    async def _judge(self, error: ResponseError) -> None:
-        """Raise what an error means. Each is one that a script meets before it changes anything."""
+    async def _judge(self, error: ResponseError, step: Step) -> None:
+        """Raise what an error means. One that may pass is met before a script changes anything."""
         text = reason_of(error)
         if may_pass(error):
             raise Unreachable(f"Redis takes no writes now: {text}") from error
@@ -179,6 +180,8 @@ class RedisChannel:
             await self._disconnect()
             raise Unreachable(f"Redis can't be used there: {text}") from error
         await self._disconnect()
+        if text.startswith(_ANOTHER_KIND):
+            raise Unavailable(_describe_foreign(step.keys)) from error
         raise Unavailable(f"Redis refuses a script: {text}") from error
 
     @asynccontextmanager
@@ -239,6 +242,17 @@ def _fields(information: bytes) -> dict[str, str]:
     """What the command INFO tells."""
     lines = information.decode().splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+
+
+def _describe_foreign(keys: Sequence[str]) -> str:
+    """What to do if one of the keys that a script got has another kind of value than it expects."""
+    start = keys[0].rpartition(":")[0]
+    found = keys[0] if len(keys) == 1 else f"a key that begins with {start}:"
+    return (
+        f"expected a visited set in Redis, found something else in {found}, as of another program; choose another name "
+        "(visited.options.share or prefix), or delete what begins so, if nobody needs it: "
+        f"redis-cli --scan --pattern '{start}:*' | xargs redis-cli UNLINK"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -63,10 +63,25 @@ class Joining:
         found: list[bytes] = await self._channel.run(
             Step(JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
         )
-        head = _fields(found)
-        if head.get("form") != self._form.name:
+        try:
+            self._adopt(_fields(found))
+        except (KeyError, ValueError) as error:
             raise Unavailable(
-                f"expected a set of {self._form.name} in {self._place.head}, found one of {head.get('form')}; give it "
+                f"what Redis has in {self._place.head} is damaged ({error!r}); delete the set, and each crawl adds its "
+                f"URLs again: redis-cli --scan --pattern '{self._place.tag}:*' | xargs redis-cli UNLINK"
+            ) from error
+
+    def _adopt(self, head: Mapping[str, str]) -> None:
+        """Raises KeyError and ValueError for a head that is damaged."""
+        form = head.get("form")
+        if form is None:
+            raise Unavailable(
+                f"expected a set of {self._form.name} in {self._place.head}, found something else, as of another "
+                "program; choose another name (visited.options.share or prefix)"
+            )
+        if form != self._form.name:
+            raise Unavailable(
+                f"expected a set of {self._form.name} in {self._place.head}, found one of {form}; give it "
                 "another name (visited.options.share), or use that backend"
             )
         self._form.adopt(head)

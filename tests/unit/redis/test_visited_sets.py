@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from crawler.testing.loops import in_event_loop
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -15,7 +16,7 @@ from tests.redis_server import running_redis
 from tests.unit.frontier.test_shared_faults import FORMS
 from tests.unit.frontier.test_shared_visited_set import Crawler, pages
 from tests.unit.redis.test_checks import Secure
-from visited import SharedSet
+from visited import SharedSet, Unavailable
 
 
 @in_event_loop
@@ -28,6 +29,60 @@ async def test_every_set_works_over_tls_with_certificates_of_its_own(tmp_path: P
             assert await visited.add_many(urls_of(0, 600)) == [True] * 600
             assert await visited.add_many(urls_of(500, 601)) == [False] * 100 + [True]
             await visited.aclose()
+
+
+FOREIGN = (
+    r"something else in .*\{onceover:visited:foreign\}:.*; choose another name \(visited\.options\.share or prefix\)"
+)
+
+
+@in_event_loop
+async def test_a_key_of_another_program_at_the_name_of_a_set_is_named() -> None:
+    with running_redis("--appendonly", "yes") as server, Redis.from_url(server.url, decode_responses=True) as client:
+        for name in ANYWHERE:
+            visited = make(name, server.url, {"share": "foreign"})
+            await visited.add_many(urls_of(0, 1))
+            keys = list(client.scan_iter("{onceover:visited:foreign}:*"))
+            for key in keys if name == "redis-exact" else ["{onceover:visited:foreign}:set"]:
+                client.rename(key, "aside")
+                client.set(key, "of another program")
+                with pytest.raises(Unavailable, match=FOREIGN):
+                    await visited.add_many(urls_of(0, 1))
+                client.rename("aside", key)
+            await visited.aclose()
+            client.flushall()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"count": "many"},
+            r"is damaged \(ValueError.*\); delete the set, and each crawl adds its URLs again: redis-cli",
+        ),
+        ({"count": None}, r"is damaged \(KeyError\('count'\)\)"),
+        ({"leaves": "\udcff"}, r"is damaged \(UnicodeDecodeError"),
+        ({"form": None}, r"found something else, as of another program; choose another name"),
+        ({"form": "redis-dsbf"}, r"found one of redis-dsbf"),
+    ],
+)
+@in_event_loop
+async def test_what_is_damaged_or_foreign_in_the_head_of_a_set_is_named(
+    change: dict[str, str | None], words: str
+) -> None:
+    head = "{onceover:visited:foreign}:set"
+    with running_redis("--appendonly", "yes") as server, Redis.from_url(server.url) as client:
+        visited = make("redis-exact", server.url, {"share": "foreign"})
+        await visited.add_many(urls_of(0, 1))
+        await visited.aclose()
+        for field, value in change.items():
+            if value is None:
+                client.hdel(head, field)
+            else:
+                client.hset(head, field, value.encode("utf-8", "surrogateescape"))
+        with pytest.raises(Unavailable, match=words):
+            await visited.add_many(urls_of(0, 1))
+        await visited.aclose()
 
 
 @pytest.fixture(scope="module")
