@@ -82,7 +82,7 @@ async def connected(server: Server) -> AsyncIterator[Client]:
         if found.get("cluster_enabled"):
             await client.aclose()
             cluster: RedisCluster = RedisCluster.from_url(_without_user(url, server), **_options(server))
-            stack.push_async_callback(_close, cluster)
+            stack.push_async_callback(close, cluster)
             async with asyncio.timeout(TIMEOUT_S):
                 _ = await cluster.initialize()
             yield cluster
@@ -109,11 +109,14 @@ async def _first_that_answers(server: Server, stack: AsyncExitStack) -> tuple[Re
     raise failure
 
 
-async def _close(cluster: RedisCluster) -> None:
-    await cluster.aclose()
-    # After a failure, the above closes nothing: it takes the client for one that was never used.
-    for nodes in ("nodes_cache", "startup_nodes"):
-        await cluster.nodes_manager.aclose(nodes)
+async def close(client: Client) -> None:
+    """Close all connections of a client. Who is connecting at that moment gets one all the same, and has to close the
+    client again."""
+    await client.aclose()
+    if isinstance(client, RedisCluster):
+        # After a failure, the above closes nothing: it takes the client for one that was never used.
+        for nodes in ("nodes_cache", "startup_nodes"):
+            await client.nodes_manager.aclose(nodes)
 
 
 async def leave_idle(client: Client) -> None:

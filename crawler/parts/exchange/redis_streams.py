@@ -9,7 +9,7 @@ from redis.asyncio import RedisCluster
 
 from crawler.parts.exchange.redis_connection import keys_of
 from crawler.parts.exchange.way import Address
-from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected
+from crawler.redis.client import FAILURES, TIMEOUT_S, Client, close, connected
 from crawler.redis.server import Server
 
 LEASE_S: Final = 10.0
@@ -84,8 +84,15 @@ class Streams:
 
     async def find(self, part: Address) -> int | None:
         """The registration of a part that can be reached."""
-        async with asyncio.timeout(TIMEOUT_S):
-            found = await self._reached.get(self._keys(part)[0])
+        client = self._reached
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                found = await client.get(self._keys(part)[0])
+        finally:
+            if client is not self._client:
+                # It was closed while this was connecting.
+                with suppress(*FAILURES):
+                    await close(client)
         return None if found is None else int(found)
 
     async def write(self, part: Address, registration: int, frames: list[bytes]) -> bool:

@@ -5,14 +5,17 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from random import Random
+from types import NoneType
 
 import pytest
 import redis
+from redis.exceptions import RedisError
 
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.exchange.redis_connection import keys_of
 from crawler.parts.exchange.redis_streams import NotConnected, Streams
 from crawler.parts.exchange.wire import LINKS
+from crawler.redis.client import leave_idle
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -29,6 +32,22 @@ FAULTS = ("flush", "kill", "hold", "full", "evict", "replica", "part")
 def server() -> Iterator[RedisServer]:
     with running_redis() as running:
         yield running
+
+
+async def test_who_looks_for_a_part_while_the_connection_is_closed_leaves_none_open(server: RedisServer) -> None:
+    with redis.Redis.from_url(server.url) as client:
+        for turns in range(20):
+            streams = Streams(Server(url=server.url), prefix="tests")
+            await streams.connect()
+            assert streams._client is not None
+            await leave_idle(streams._client)
+            finding = asyncio.create_task(streams.find(1))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await streams.disconnect()
+            await asyncio.wait({finding})
+            assert isinstance(finding.exception(), (NotConnected, RedisError, NoneType))
+            await until(lambda: len(client.client_list()) == 1)
 
 
 async def fail(server: RedisServer, fault: str, dice: Random) -> None:
