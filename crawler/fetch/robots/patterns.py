@@ -2,18 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter
 from typing import Final
 
 import msgspec
 
+from crawler.fetch.robots.occurrences import Occurrences, searchable
+
 _PATTERN_BYTES: Final = 290
 """What an indexed pattern takes beside its text."""
 _PIECE_BYTES: Final = 58
 _PLAIN_BYTES: Final = 140
 """What an indexed pattern without wildcards takes beside its text."""
+_STARS = re.compile(r"\*+")
 _TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^!-~]+")
 _UNRESERVED = re.compile("%(2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9A])")
 """Escapes, in capitals, of octets that mean the same without."""
@@ -28,12 +31,13 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     start: str
     """The text before the first `*`."""
     pieces: tuple[str, ...]
-    """The texts after each `*`."""
+    """The texts after each `*`. Of the stars that stand together, only one counts."""
     to_end: bool
     """Whether the pattern ends with `$`."""
 
-    def matches(self, path: str) -> bool:
-        """Takes time proportional to the path: it searches each piece once, from the end of the previous one."""
+    def matches(self, path: str, find: Callable[[str, int], int]) -> bool:
+        """Whether the path matches. Searches each piece once, from the end of the previous one, by `find`: that of the
+        path, or of its `Occurrences`."""
         if not path.startswith(self.start):
             return False
         if not self.pieces:
@@ -41,13 +45,13 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
         position = len(self.start)
         *middle, last = self.pieces
         for piece in middle:
-            found = path.find(piece, position)
+            found = find(piece, position)
             if found < 0:
                 return False
             position = found + len(piece)
         if self.to_end:
             return len(path) - len(last) >= position and path.endswith(last)
-        return path.find(last, position) >= 0
+        return find(last, position) >= 0
 
 
 class PatternIndex:
@@ -75,12 +79,20 @@ class PatternIndex:
             size_bytes += _PATTERN_BYTES + pattern.length + _PIECE_BYTES * len(pattern.pieces)
         self.size_bytes = size_bytes
         """About what it takes in memory."""
+        self._characters = sum(map(attrgetter("length"), distinct))
         self._plain_lengths = sorted(set(map(len, self._plain)))
         self._start_lengths = sorted({len(start) for start in self._by_start})
         self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
 
-    def candidates(self, path: str) -> list[Pattern]:
-        """The patterns that may match a path, in the order in which they decide."""
+    def matching(self, path: str) -> Iterator[Pattern]:
+        """The patterns that match a path, in the order in which they decide."""
+        texts = searchable(path, characters=self._characters)
+        for pattern in self._candidates(path, texts):
+            if pattern.matches(path, texts.find):
+                yield pattern
+
+    def _candidates(self, path: str, texts: str | Occurrences) -> list[Pattern]:
+        """The patterns that may match a path, in the order in which they decide. `texts` holds what is in the path."""
         by_start = self._by_start
         found = [pattern for length in self._start_lengths for pattern in by_start.get(path[:length], ())]
         for length in self._plain_lengths:
@@ -88,26 +100,21 @@ class PatternIndex:
             if (allows := self._plain.get(start)) is not None:
                 found.append(Pattern(allows, len(start), start, (), False))
         if self._by_piece:
-            self._find_pieces(path, found)
+            # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
+            if len(self._by_piece) <= len(path) * len(self._piece_lengths):
+                held = [piece for piece in self._by_piece if piece in texts]
+            else:
+                parts = (path[at : at + size] for size in self._piece_lengths for at in range(len(path) - size + 1))
+                held = [part for part in set(parts) if part in self._by_piece]
+            found += (pattern for piece in held for pattern in self._by_piece[piece])
         if len(found) > 1:
             found.sort(key=attrgetter("length", "allows"), reverse=True)
         return found
 
-    def _find_pieces(self, path: str, found: list[Pattern]) -> None:
-        # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
-        if len(self._by_piece) <= len(path) * len(self._piece_lengths):
-            held = [piece for piece in self._by_piece if piece in path]
-        else:
-            parts = (path[at : at + length] for length in self._piece_lengths for at in range(len(path) - length + 1))
-            held = [part for part in set(parts) if part in self._by_piece]
-        found += (pattern for piece in held for pattern in self._by_piece[piece])
-
     def allows(self, path: str) -> bool:
         """What the first that matches says; True if none does."""
-        for each in self.candidates(path):
-            if each.matches(path):
-                return each.allows
-        return True
+        first = next(self.matching(path), None)
+        return first is None or first.allows
 
 
 class PathRules:
@@ -167,7 +174,7 @@ def _index(disallowing: Iterable[str], allowing: Collection[str]) -> PatternInde
 
 def _pattern(allows: bool, escaped: str) -> Pattern:
     to_end = escaped.endswith("$")
-    start, *pieces = (escaped[:-1] if to_end else escaped).split("*")
+    start, *pieces = _STARS.split(escaped[:-1] if to_end else escaped)
     return Pattern(allows, len(escaped), start, tuple(pieces), to_end)
 
 

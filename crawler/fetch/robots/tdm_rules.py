@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.fetch.robots.occurrences import searchable
 from crawler.fetch.robots.patterns import Pattern, decode, read_pattern
 from crawler.page import Preference
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
@@ -54,11 +55,13 @@ class TdmRules:
         self._rules: list[tuple[Pattern, TdmRule]] = [
             (read_pattern(rule.location), rule) for rule in rules if rule.location
         ]
+        self._characters = sum(pattern.length for pattern, _ in self._rules)
 
     def of(self, path: str, /) -> list[Preference]:
         """What the file says about a path with its query."""
         path = decode(path)
-        rule = next((rule for pattern, rule in self._rules if pattern.matches(path)), None)
+        find = searchable(path, characters=self._characters).find
+        rule = next((rule for pattern, rule in self._rules if pattern.matches(path, find)), None)
         if rule is None:
             return []
         found = [read_value(TDM_RESERVATION.name, SOURCE, str(rule.reservation))]

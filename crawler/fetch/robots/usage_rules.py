@@ -41,12 +41,11 @@ class UsageRules:
         found: list[Preference] = []
         longest = 0
         path = decode(path)
-        for pattern in self._index.candidates(path):
+        for pattern in self._index.matching(path):
             if pattern.length < longest:
                 break
-            if pattern.matches(path):
-                longest = pattern.length
-                found += [read_value(self._signal, SOURCE, value) for value in self._values[pattern]]
+            longest = pattern.length
+            found += [read_value(self._signal, SOURCE, value) for value in self._values[pattern]]
         return found
 
 
