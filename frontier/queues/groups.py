@@ -6,99 +6,15 @@ each queue. A queue may belong to several groups. It waits for all of them.
 The ports of a host have their own queues and share the host's pace. Most hosts have one queue, with the name of the
 host, which keeps the host's pace alone. Such a queue joins the group of its host only when another queue does: the
 queue of another port, or a queue with a *prerequisite*: its next request goes to a host other than its own.
-
-Queues that belong to the same groups are *peers*. What holds one back holds all back, so they wait as one entry. When a
-group closes, its peers are parked with it. When it opens, one entry returns for each free lease. So opening a group of
-a million hosts costs as much as opening a group of two.
 """
 
 import heapq
-from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count
 
-from frontier.queues.grouping import Grouping, GroupLimit, group_of_host, host_of_group
-from frontier.queues.priority_fifo import PriorityFifo
+from frontier.queues.grouping import Grouping, group_of_host, host_of_group
+from frontier.queues.peers import Group, Peers
 from frontier.queues.queue import Queue
-
-
-class Group:
-    """The state that the queues of a group share."""
-
-    __slots__ = ("at_once", "is_elsewhere", "leased", "limit", "members", "name", "parked", "resting", "wake_at")
-
-    def __init__(self, name: str, limit: GroupLimit) -> None:
-        self.name = name
-        self.limit = limit
-        self.at_once = limit.at_once
-        self.leased = 0
-        self.wake_at = 0.0
-        self.resting = False
-        self.is_elsewhere = False
-        """Whether it waits for other parts of the crawl."""
-        self.members = 0
-        """Peers that belong to it."""
-        self.parked: dict[int, OrderedDict[Peers, None]] = {}
-        """Peers that wait for it, by precedence, and then in order of arrival."""
-
-    @property
-    def is_open(self) -> bool:
-        return self.is_open_without(0)
-
-    def is_open_without(self, leases: int) -> bool:
-        """Whether the group would be open if it had this many leases fewer."""
-        if self.resting or self.is_elsewhere:
-            return False
-        return self.at_once is None or self.leased - leases < self.at_once
-
-    def park(self, peers: "Peers", precedence: int) -> None:
-        peers.parked_at = (self, precedence)
-        self.parked.setdefault(precedence, OrderedDict())[peers] = None
-
-    def unpark(self, peers: "Peers", precedence: int) -> None:
-        peers.parked_at = None
-        parked = self.parked[precedence]
-        del parked[peers]
-        if not parked:
-            del self.parked[precedence]
-
-
-class Peers:
-    """Queues that belong to the same groups."""
-
-    __slots__ = ("entries", "fifo", "groups", "members", "names", "offered", "parked_at", "ready")
-
-    def __init__(self, names: tuple[str, ...], groups: tuple[Group, ...]) -> None:
-        self.names = names
-        self.groups = groups
-        self.members = 0
-        """Active queues."""
-        self.ready = 0
-        """Queues that are ready, apart from their groups."""
-        self.fifo: PriorityFifo[Queue] = PriorityFifo()
-        self.entries: set[int] = set()
-        """The precedences at which they have an entry in the common FIFO; some entries are gaps."""
-        self.offered = False
-        """Whether they are waiting in the common FIFO."""
-        self.parked_at: tuple[Group, int] | None = None
-        """The group that holds them back, and the precedence at which they wait for it."""
-
-    @property
-    def closed_group(self) -> Group | None:
-        """The first of their groups that holds them back."""
-        for group in self.groups:
-            # What `Group.is_open` says, without two calls for each of several looks a page.
-            if group.resting or group.is_elsewhere or (group.at_once is not None and group.leased >= group.at_once):
-                return group
-        return None
-
-    @property
-    def are_alone(self) -> bool:
-        """Whether they are one queue, and no other queue belongs to any of their groups."""
-        for group in self.groups:
-            if group.members > 1:
-                return False
-        return self.members == 1
 
 
 class Groups:

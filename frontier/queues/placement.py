@@ -39,8 +39,11 @@ class Placement:
         self.place(queue, state)
 
     def move(self, queue: Queue, state: QueueState) -> None:
-        """Move an active queue to another state. Raises `IllegalTransition`."""
+        """Move an active queue to another state. A queue that stays ready keeps its place. Raises
+        `IllegalTransition`."""
         check_transition(queue.key, queue.state, state)
+        if state is queue.state is READY:
+            return
         self.withdraw(queue)
         self.place(queue, state)
 

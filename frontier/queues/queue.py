@@ -62,12 +62,11 @@ class Queue:
     """The URLs that must take turns. Only `Schedule` and the code that stores the queue change it."""
 
     __slots__ = (
-        "fifo",
-        "fifo_precedences",
         "key",
         "leased",
         "per_queue",
         "prerequisite",
+        "ready_at",
         "record",
         "rest_reason",
         "session_spent",
@@ -81,10 +80,8 @@ class Queue:
         self.leased = 0
         self.per_queue = 1
         """How many leases it may have; set when it becomes active."""
-        self.fifo: object | None = None
-        """The FIFO that holds an entry of this queue. An entry of a queue that is not ready is a gap."""
-        self.fifo_precedences = 0
-        """The precedences at which it has an entry there, as a bit set. All but its own are gaps."""
+        self.ready_at = NEUTRAL_PRECEDENCE
+        """The precedence at which it waits, while it is ready."""
         self.session_spent = 0
         self.prerequisite: Prerequisite | None = None
         """What its next request is for, if not for one of its URLs. A restart forgets it."""

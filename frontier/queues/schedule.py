@@ -247,13 +247,8 @@ class Schedule:
         if plan.state not in SUCCESSORS[queue.state]:
             check_transition(queue.key, queue.state, plan.state)
         peers = self.groups.peers_of.get(queue.key)
-        # Most queues with several leases stay ready, and keep their place.
-        stays = (
-            queue.state is READY
-            and plan.state is READY
-            and queue.record.precedence == plan.record.precedence
-            and (peers is None or peers.are_alone)
-        )
+        # A queue that stays ready keeps its place.
+        stays = queue.state is READY and plan.state is READY and queue.record.precedence == plan.record.precedence
         if not stays:
             self._placement.withdraw(queue)
         queue.record = plan.record
@@ -267,8 +262,8 @@ class Schedule:
             self._placement.drop(queue)
         elif not stays:
             self._placement.place(queue, plan.state)
-        elif peers is not None and peers.closed_group is not None:
-            self._placement.move(queue, plan.state)  # a group of the queue rests now
+        elif peers is not None:
+            self._ready.hold_back(peers)
         if peers is not None:
             for group in peers.groups:
                 if group.parked:
