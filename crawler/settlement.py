@@ -25,14 +25,13 @@ from crawler.page import (
 )
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import Quota
-from crawler.record import Change, has_copy, unfetched_record, validator, w3c_time, with_usage
+from crawler.record import Change, has_copy, note_of, unfetched_record, validator, w3c_time, with_usage
 from crawler.seams import NotTaken
 from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, LastVisit, Lease, Outcome, UrlState
 
 _STATE_BY_NAME: Final = {state.name.lower(): state for state in UrlState}
-_GONE: Final = str(Change.GONE)
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
 
 
@@ -77,7 +76,7 @@ class Settlement:
         outcome = Outcome(
             state=_STATE_BY_NAME[record.state],
             status=record.status,
-            reason=record.reason or _note_of(record),
+            reason=record.reason or note_of(record),
             fetched_at=fetched.fetched_at,
             digest=_digest(lease, fetched, sha1),
             etag=_etag(lease, fetched, record) if (keeps_copy := has_copy(record)) else None,
@@ -292,9 +291,3 @@ def _digest(lease: Lease, fetched: Fetched, sha1: bytes | None) -> bytes | None:
     """The digest of the crawl's copy."""
     last_visit = lease.url.last_visit
     return last_visit.digest if last_visit is not None and isinstance(fetched, NotModified) else sha1
-
-
-def _note_of(record: PageRecord) -> str | None:
-    """What the ledger notes of a page that did not fail: why its links were not followed, why the archive does not have
-    it, or that it is gone."""
-    return record.not_followed or record.not_archived or (_GONE if record.change == _GONE else None)

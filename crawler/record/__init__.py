@@ -11,7 +11,7 @@
 """
 
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
-from crawler.record.changes import Change, has_copy
+from crawler.record.changes import Change, has_copy, note_of
 from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import validator
 from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record
@@ -25,6 +25,7 @@ __all__ = [
     "fetched_record",
     "has_copy",
     "header_time",
+    "note_of",
     "unfetched_record",
     "validator",
     "w3c_time",

@@ -1,6 +1,7 @@
 """What has become of a URL since its last visit."""
 
 from enum import StrEnum
+from typing import Final
 
 from crawler.page import Failure, Fetched, NotModified, PageRecord, Redirect, Rendering
 from frontier import Lease
@@ -24,6 +25,9 @@ class Change(StrEnum):
     """the second time in a row, the server has nothing there"""
 
 
+_GONE: Final = str(Change.GONE)
+
+
 def change_since(lease: Lease, fetched: Fetched, sha1: bytes | None) -> Change | None:
     """None if that is not known, as for a first visit, a failure or a redirect."""
     last_visit = lease.url.last_visit
@@ -45,3 +49,9 @@ def has_copy(record: PageRecord) -> bool:
     has: nothing, links that it did not follow, a page that broke off, or one that could not be rendered."""
     is_kept = record.not_archived is None and record.not_followed is None
     return is_kept and record.truncated not in _MORE_NEXT_TIME and record.rendering not in _RENDERED_NEXT_TIME
+
+
+def note_of(record: PageRecord) -> str | None:
+    """What the ledger notes of a page that did not fail: why its links were not followed, why the archive does not have
+    it, or that it is gone."""
+    return record.not_followed or record.not_archived or (_GONE if record.change == _GONE else None)

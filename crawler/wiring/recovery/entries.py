@@ -10,7 +10,7 @@ from config import Config
 from crawler.discover.marks import EXTERNAL, after_redirect
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind, PageRecord
-from crawler.record import has_copy
+from crawler.record import has_copy, note_of
 from crawler.url.urls import UrlReader
 from crawler.wiring.components import discovering
 from frontier import CrawlUrl, LedgerEntry, UrlState
@@ -66,7 +66,7 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         found_at=fetched_at or 0,
         via=record.via,
         status=record.status,
-        reason=record.reason or record.not_followed or record.not_archived,
+        reason=record.reason or note_of(record),
         fetched_at=fetched_at,
         digest=None if record.digest is None else base64.b32decode(record.digest.removeprefix("sha1:")),
         etag=record.etag if has_copy(record) else None,

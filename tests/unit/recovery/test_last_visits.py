@@ -47,7 +47,7 @@ def crawled_anew(crawl: Path, settings: Mapping[str, object], *, visits: int) ->
 
 def ledger(crawl: Path) -> dict[str, tuple[object, ...]]:
     lines = command_here("frontier", "export", str(crawl)).out.splitlines()
-    told = ("state", "status", "digest", "etag")
+    told = ("state", "status", "digest", "etag", "reason")
     return {each["url"][13:]: tuple(map(each.get, told)) for each in map(json.loads, lines)}
 
 
