@@ -13,7 +13,7 @@
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change, has_copy, note_of
 from crawler.record.dates import header_time, w3c_time
-from crawler.record.headers import validator
+from crawler.record.headers import record_headers, validator
 from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record
 from crawler.record.usage import with_usage, without_content
 
@@ -26,6 +26,7 @@ __all__ = [
     "has_copy",
     "header_time",
     "note_of",
+    "record_headers",
     "unfetched_record",
     "validator",
     "w3c_time",

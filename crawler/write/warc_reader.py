@@ -33,6 +33,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     truncated: str | None
     payload_digest: str | None
     """As the record says."""
+    date: str | None = None
+    """When it was fetched, in RFC 3339."""
     refers_to: tuple[str, str] | None = None
     """URL and date of the record that a revisit refers to."""
     block: bytes
@@ -125,6 +127,7 @@ def _capture(content: bytes) -> Capture | None:
         ip=fields.get("warc-ip-address"),
         truncated=fields.get("warc-truncated"),
         payload_digest=fields.get("warc-payload-digest"),
+        date=fields.get("warc-date"),
         refers_to=(original, fields.get("warc-refers-to-date", "")) if original else None,
         block=block[:length],
     )

@@ -78,16 +78,6 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
     )
 
 
-def entry_of_capture(
-    url: CrawlUrl, number: int, *, status: int | None = None, failure: str | None = None
-) -> LedgerEntry:
-    """The ledger entry of a URL that is in the archive and has no record: of a page, or of a `failure`."""
-    state = UrlState.DONE if failure is None else UrlState.FAILED
-    return LedgerEntry(
-        canonical=url.canonical, state=state, number=number, found_at=0, via=url.via, status=status, reason=failure
-    )
-
-
 def batches(items: Iterable[_Item]) -> Iterator[list[_Item]]:
     """The items in lists of at most `BATCH_SIZE`."""
     iterator = iter(items)

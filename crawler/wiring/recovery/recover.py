@@ -6,8 +6,6 @@ read again from the archive. If it is not there either, only the settled URLs ar
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import attrgetter
 
 import msgspec
 
@@ -25,9 +23,10 @@ from crawler.steps import run_all
 from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
+from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls, batches
-from crawler.wiring.recovery.settled import NUMBERS_TOLD, Progress, SettledUrls, facts_of, read_captures
+from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
@@ -79,7 +78,7 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
                 found += await frontier.add(filter(None, links))
                 await asyncio.sleep(0)
             pruned = PrunedNumbers([sources.own]).of("records")
-            await frontier.skip_numbers(pruned.highest)
+            await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
             unread = output.unread(state)
             lost = 0
             if unread:
@@ -117,7 +116,7 @@ class _Output:
         self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
         self._extractor: LinkExtractor = processing.extractor(loaded)
         self._bodies = Bodies(loaded, sources.newest_first[::-1])
-        self.settled = SettledUrls(sources, self._urls, progress=progress)
+        self.settled = SettledUrls(sources, self._urls, self._bodies, progress=progress)
         self._read = NumberSet()
         """Pages whose links are known."""
         self.owed = NumberSet()
@@ -217,10 +216,9 @@ class _Output:
             yield target
 
     def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl | None]:
-        for number, group in groupby(read_captures(directory, self._progress, whole=True), key=attrgetter("number")):
+        for number, found in archived_pages(directory, self._progress):
             yield None
             if number not in self._read:
-                found = {capture.kind: capture for capture in group}
                 if "revisit" in found and (page := self._bodies.with_payload(found["revisit"])) is not None:
                     found["response"] = page
                 documents = [found[kind] for kind in ("response", "conversion") if kind in found]

@@ -5,46 +5,37 @@ page has not changed waits in a temporary file for the one before, which says wh
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from http import HTTPStatus
-from itertools import groupby
-from operator import attrgetter
 
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory
-from crawler.page import LinkKind
 from crawler.page.number_set import NumberSet
-from crawler.record.changes import Change
-from crawler.wiring.recovery.entries import RecordUrls, entry_of_capture, entry_of_record
+from crawler.record.changes import GONE, Change
+from crawler.wiring.recovery.archived import NUMBERS_TOLD, ArchivedVisit, Progress, archived_pages, visit_of
+from crawler.wiring.recovery.bodies import Bodies
+from crawler.wiring.recovery.entries import RecordUrls, entry_of_record
 from crawler.wiring.recovery.facts import room
 from crawler.wiring.recovery.sources import Sources
 from crawler.write.records import newest_records
-from crawler.write.warc_facts import FAILURE
-from crawler.write.warc_reader import Capture, captures
-from frontier import CrawlUrl, LedgerEntry
-
-Progress = Callable[[int], None]
-"""Called with the number of records, or of captures, read so far."""
+from frontier import LedgerEntry
 
 _TABLES = """
     CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
 """
-_COPY_OF_RECORDED = "INSERT OR REPLACE INTO copies SELECT number, ? FROM unchanged WHERE canonical = ?"
-_COPY_OF_UNRECORDED = "INSERT OR REPLACE INTO copies SELECT ?, number FROM unrecorded WHERE canonical = ?"
-NUMBERS_TOLD = 10_000
-"""Records or captures between two calls of a `Progress`."""
 
 
 class SettledUrls:
     """Reads them once."""
 
-    def __init__(self, sources: Sources, urls: RecordUrls, *, progress: Progress) -> None:
+    def __init__(self, sources: Sources, urls: RecordUrls, bodies: Bodies, *, progress: Progress) -> None:
+        """`bodies` are those to which revisit records of the sources refer."""
         self._sources = sources
         self._urls = urls
+        self._bodies = bodies
         self._progress = progress
         self._database = sqlite3.connect("", isolation_level=None)
         self._database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
@@ -58,6 +49,8 @@ class SettledUrls:
         """Records read so far, and pages of the archive without a record."""
         self.visits = 0
         """Of these, the ones of URLs that belong to the state."""
+        self.highest = 0
+        """The highest number that the archive of the state has."""
 
     def close(self) -> None:
         self._database.close()
@@ -79,13 +72,10 @@ class SettledUrls:
     def _entries(self) -> Iterator[LedgerEntry | None]:
         for directory in self._sources.newest_first:
             yield from self._of_records(directory)
-        yield from self._stored("unchanged")
         for directory in self._sources.newest_first:
-            for _ in self._store_captures(directory):
-                yield None
-            yield from self._stored("unrecorded")
-            self._database.execute("DELETE FROM unrecorded")
-        query = "SELECT number FROM unchanged WHERE number NOT IN (SELECT number FROM copies)"
+            yield from self._of_captures(directory)
+        yield from self._stored("unchanged")
+        query = "SELECT number FROM unchanged"
         for (number,) in self._database.execute(query):
             self.copyless.add(int(number))
 
@@ -104,13 +94,32 @@ class SettledUrls:
             is_own = self._sources.owns(url.queue_key)
             self.visits += is_own
             entry = msgspec.structs.replace(entry, settled_in=lineage)
-            if record.change == Change.NOT_MODIFIED:
-                self._store("INSERT OR IGNORE", "unchanged", entry, is_own=is_own)
-                self._waiting += 1
-                yield None
-            else:
-                entry = self._with_later(entry) if self._waiting else entry
-                yield entry if is_own else None
+            yield self._take(entry, is_own=is_own, is_copyless=record.change == Change.NOT_MODIFIED)
+
+    def _of_captures(self, directory: CrawlDirectory) -> Iterator[LedgerEntry | None]:
+        """Those of pages without a record. An archive is read from its beginning, so the last visits are known at its
+        end."""
+        for number, found in archived_pages(directory, self._progress):
+            yield None
+            if directory is self._sources.own:
+                self.highest = max(self.highest, number)
+            visit = None if number in self.recorded else visit_of(found, self._bodies)
+            if visit is not None:
+                self.records += 1
+                self._store_visit(visit, self._sources.lineages.get(directory.original))
+        for stored, is_own in self._database.execute("SELECT entry, is_own FROM unrecorded"):
+            entry = _decoded(stored)
+            yield self._take(entry, is_own=bool(is_own), is_copyless=self._is_copyless(entry))
+        self._database.execute("DELETE FROM unrecorded")
+
+    def _take(self, entry: LedgerEntry, *, is_own: bool, is_copyless: bool) -> LedgerEntry | None:
+        """The entry of a URL, once it is known what the URL held. Visits come from the last to the first."""
+        if is_copyless:
+            self._store("INSERT OR IGNORE", "unchanged", entry, is_own=is_own)
+            self._waiting += 1
+            return None
+        entry = self._with_later(entry) if self._waiting else entry
+        return entry if is_own else None
 
     def _with_later(self, entry: LedgerEntry) -> LedgerEntry:
         """The entry of the last visit at which the page had not changed since this one, if there is any."""
@@ -118,47 +127,43 @@ class SettledUrls:
         found = self._database.execute("SELECT entry FROM unchanged WHERE canonical = ?", where).fetchone()
         if found is None:
             return entry
-        later = _decoded(found[0])
         self._database.execute("DELETE FROM unchanged WHERE canonical = ?", where)
-        self._database.execute("INSERT INTO copies VALUES (?, ?)", (str(later.number), str(entry.number)))
-        return msgspec.structs.replace(later, digest=entry.digest, etag=later.etag or entry.etag)
+        return self._unchanged_since(entry, _decoded(found[0]))
 
-    def _store_captures(self, directory: CrawlDirectory) -> Iterator[int]:
-        """Yields the number of each visit."""
-        lineage = self._sources.lineages.get(directory.original)
-        for number, group in groupby(read_captures(directory, self._progress, whole=False), key=attrgetter("number")):
-            yield number
-            found = {capture.kind: capture for capture in group}
-            facts = facts_of(found)
-            main = found.get("metadata" if FAILURE in facts else "response") or found.get("revisit")
-            if number in self.recorded or main is None:
-                continue
-            url = self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via"))
-            if main.kind == "revisit":
-                self._note_unchanged(main, url)
-                continue
-            self.records += 1
-            if url is None:
-                continue
-            is_own = self._sources.owns(url.queue_key)
-            self.visits += is_own
-            with suppress(ValueError):
-                failure = facts.get(FAILURE)
-                status = main.http()[0] if failure is None else None
-                entry = entry_of_capture(url, number, status=status, failure=failure)
-                entry = msgspec.structs.replace(entry, settled_in=lineage)
-                self._store("INSERT OR REPLACE", "unrecorded", entry, is_own=is_own)
-                if failure is None and self._waiting:
-                    self._note_copies(_COPY_OF_RECORDED, number, url)
+    def _unchanged_since(self, entry: LedgerEntry, later: LedgerEntry) -> LedgerEntry:
+        """The entry of a later visit at which the page had not changed."""
+        copy = self.copy_of(entry.number)
+        copies = (str(later.number), str(entry.number if copy is None else copy))
+        self._database.execute("INSERT OR REPLACE INTO copies VALUES (?, ?)", copies)
+        return msgspec.structs.replace(
+            later,
+            digest=entry.digest,
+            etag=later.etag or entry.etag,
+            last_modified=later.last_modified or entry.last_modified,
+        )
 
-    def _note_unchanged(self, revisit: Capture, url: CrawlUrl | None) -> None:
-        """A visit without a record, if the page had not changed."""
-        with suppress(ValueError):
-            if url is not None and revisit.http()[0] == HTTPStatus.NOT_MODIFIED:
-                self._note_copies(_COPY_OF_UNRECORDED, revisit.number, url)
+    def _store_visit(self, visit: ArchivedVisit, lineage: int | None) -> None:
+        url = self._urls.of_record(visit.record)
+        entry = None if url is None else entry_of_record(visit.record, url)
+        if url is None or entry is None:
+            return
+        is_own = self._sources.owns(url.queue_key)
+        self.visits += is_own
+        entry = msgspec.structs.replace(entry, settled_in=lineage, last_modified=visit.last_modified)
+        query = "SELECT entry FROM unrecorded WHERE canonical = ?"
+        found = self._database.execute(query, (entry.canonical,)).fetchone()
+        if found is not None and (before := _decoded(found[0])).number != entry.number:
+            is_gone = entry.status in GONE and before.status in GONE
+            entry = msgspec.structs.replace(
+                entry, visits=before.visits + 1, reason=str(Change.GONE) if is_gone else entry.reason
+            )
+            if visit.record.change == Change.NOT_MODIFIED and not self._is_copyless(before):
+                entry = self._unchanged_since(before, entry)
+        self._store("INSERT OR REPLACE", "unrecorded", entry, is_own=is_own)
 
-    def _note_copies(self, query: str, number: int, url: CrawlUrl) -> None:
-        self._database.execute(query, (str(number), url.canonical))
+    def _is_copyless(self, entry: LedgerEntry) -> bool:
+        """Whether nothing so far says what a page holds that has not changed."""
+        return entry.status == HTTPStatus.NOT_MODIFIED and self.copy_of(entry.number) is None
 
     def _store(self, how: str, table: str, entry: LedgerEntry, *, is_own: bool) -> None:
         self._database.execute(
@@ -173,18 +178,3 @@ class SettledUrls:
 
 def _decoded(entry: bytes) -> LedgerEntry:
     return msgspec.msgpack.decode(entry, type=LedgerEntry)
-
-
-def read_captures(directory: CrawlDirectory, progress: Progress, *, whole: bool) -> Iterator[Capture]:
-    if not directory.warc.is_dir():
-        return
-    for count, capture in enumerate(captures(directory.warc, full_blocks=whole), 1):
-        if count % NUMBERS_TOLD == 0:
-            progress(count)
-        if isinstance(capture, Capture):
-            yield capture
-
-
-def facts_of(found: dict[str, Capture]) -> dict[str, str]:
-    """What the archive says of a page, given its records by kind."""
-    return found["metadata"].metadata_fields() if "metadata" in found else {}

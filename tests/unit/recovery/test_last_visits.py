@@ -1,12 +1,14 @@
 """A frontier that was lost gets back what the last visits have found, not what the first ones have."""
 
 import asyncio
+import gzip
 import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.opening import stored_configuration
@@ -14,10 +16,12 @@ from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.wiring.recovery.recover import recover
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.storage import open_state
+from frontier import Damaged, LedgerEntry, LedgerReads, UrlState
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
 
 HTML = b"Content-Type: text/html"
+SEEDS = [f"http://a.test/{path}" for path in ("moved", "", "coded", "repeated", "dated")]
 LINKS = b"<a href=/same>1</a><a href=/changing>2</a><a href=/going>3</a><a href=/breaking>4</a>"
 
 
@@ -26,7 +30,19 @@ def answer(seen: Seen, visit: int) -> Script:
         return [page(b"", HTML, status=b"404 Not Found")]
     if seen.target == "/breaking" and visit > 1:
         return [page(b"", HTML, status=b"500 Oh")]
-    tag = f'"{visit if seen.target == "/changing" else 0}"'
+    if seen.target == "/moved":
+        return [page(b"", b"Location: /changing?utm_source=moved", status=b"302 Found")]
+    if seen.target == "/coded":
+        return [page(gzip.compress(b"<a href=/same>" * 9, mtime=0), HTML, b"Content-Encoding: gzip")]
+    if seen.target == "/repeated":
+        return [page(LINKS, HTML)]
+    if seen.target == "/dated":
+        dated = b"Last-Modified: Mon, 01 Jun 2026 00:00:00 GMT"
+        is_known = seen.header("If-Modified-Since") is not None
+        return [page(b"", HTML, dated, status=b"304 Not Modified") if is_known else page(b"dated", HTML, dated)]
+    if seen.target.startswith("/changing") and visit > 3:
+        return [page(b"<a href=/new>1</a>", HTML)]
+    tag = f'"{visit if seen.target.startswith("/changing") else 0}"'
     headers = HTML, b"ETag: " + tag.encode()
     if seen.header("If-None-Match") == tag:
         return [page(b"", *headers, status=b"304 Not Modified")]
@@ -111,12 +127,48 @@ def test_links_of_pages_that_have_not_changed_in_another_part_are_known(tmp_path
     assert found.unread_elsewhere >= 5
 
 
-def test_an_archive_alone_tells_what_the_last_visits_have_found(tmp_path: Path) -> None:
+def entries(crawl: Path) -> dict[str, LedgerEntry]:
+    """All that the ledger knows, but for what only it can know; times as far as the output has them."""
+    state = open_state(stored_configuration(crawl).config, CrawlDirectory(crawl))
+    assert isinstance(state, LedgerReads)
+    found = [each.entry for each in state.all_known() if not isinstance(each, Damaged)]
+    state.close()
+    return {
+        each.canonical: replace(each, found_at=0, hit_count=0, history=(), fetched_at=int(each.fetched_at or 0))
+        for each in found
+    }
+
+
+@pytest.mark.parametrize("revisits", [0, 1000])
+@pytest.mark.parametrize("visits", [2, 3])
+def test_an_archive_alone_tells_what_the_last_visits_have_found(tmp_path: Path, visits: int, revisits: int) -> None:
     crawl = tmp_path / "crawl"
-    crawled_anew(crawl, {"output.records": False}, visits=2)
-    assert rebuilt(crawl) == (0, "5 URLs, 0 pending\n")
-    statuses = {path: status for path, (_, status, *_) in ledger(crawl).items()}
-    assert (statuses["/going"], statuses["/same"]) == (404, 200)
+    settings = {"output.records": False, "output.warc_revisits": revisits, "crawl.seeds": SEEDS}
+    crawled_anew(crawl, settings, visits=visits)
+    before = entries(crawl)
+    assert {UrlState.DONE, UrlState.FAILED} == {each.state for each in before.values()}
+    assert rebuilt(crawl) == (0, "9 URLs, 0 pending\n")
+    assert entries(crawl) == before
+    for check in ("fsck", "verify"):
+        ended = command_here("inspect", str(crawl), check)
+        assert ended.code == 0, ended
+    # The next numbers are new, and pages lead to new ones.
+    assert command_here("recrawl", str(crawl)).code == 0
+    asyncio.run(visit_once(crawl, settings, 4))
+    assert min(each.number for each in entries(crawl).values()) > max(each.number for each in before.values())
+    assert "http://a.test/new" in entries(crawl)
+
+
+def test_a_page_of_another_visit_before_records_were_kept_is_known(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, {"output.records": False, "crawl.seeds": SEEDS}, visits=1)
+    assert command_here("recrawl", str(crawl)).code == 0
+    asyncio.run(visit_once(crawl, {"crawl.seeds": SEEDS}, 2))
+    before = entries(crawl)
+    assert rebuilt(crawl) == (0, "9 URLs, 0 pending\n")
+    assert {name: each.digest for name, each in entries(crawl).items()} == {
+        name: each.digest for name, each in before.items()
+    }
 
 
 @pytest.mark.parametrize("has_records", [False, True], ids=["archive", "pruned"])

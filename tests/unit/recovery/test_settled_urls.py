@@ -14,6 +14,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.record.changes import Change
 from crawler.testing.disks import mounted
 from crawler.wiring.components.discovering import url_reader
+from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls
 from crawler.wiring.recovery.facts import NoRoom
 from crawler.wiring.recovery.recover import recover
@@ -57,7 +58,8 @@ def test_a_temporary_file_of_visits_that_does_not_fit_is_told_with_what_to_do(tm
     fit = []
     for count in range(100, 1000, 25):
         write_visits(crawl, count)
-        settled = SettledUrls(Sources(own=crawl), urls, progress=lambda _: None)
+        sources = Sources(own=crawl)
+        settled = SettledUrls(sources, urls, Bodies(loaded, [crawl]), progress=lambda _: None)
         settled._database.execute("PRAGMA cache_size = 10")
         try:
             fit.append(len(list(filter(None, settled.entries()))) == count)

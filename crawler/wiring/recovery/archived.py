@@ -1,0 +1,106 @@
+"""The visits of which an archive tells, as the records that the crawl would have written of them."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from itertools import groupby
+from operator import attrgetter
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.export.archived_pages import digest_of_capture, page_of_capture
+from crawler.page import LinkKind, Page, PageRecord
+from crawler.politeness.pace import TRANSIENT_STATUSES
+from crawler.record import Change, record_headers, validator
+from crawler.wiring.recovery.bodies import Bodies
+from crawler.write.warc_facts import FAILURE
+from crawler.write.warc_reader import Capture, captures, whole_number
+
+Progress = Callable[[int], None]
+"""Called with the number of records, or of captures, read so far."""
+NUMBERS_TOLD = 10_000
+"""Records or captures between two calls of a `Progress`."""
+
+
+class ArchivedVisit(msgspec.Struct, frozen=True, gc=False):
+    """What an archive tells of a visit. It does not tell how many there were before."""
+
+    record: PageRecord
+    last_modified: str | None = None
+    """The header, to send back at the next visit."""
+
+
+def archived_pages(directory: CrawlDirectory, progress: Progress) -> Iterator[tuple[int, dict[str, Capture]]]:
+    """The number of each page in an archive, and its WARC records by kind, with their whole blocks."""
+    for number, group in groupby(_captures(directory, progress), key=attrgetter("number")):
+        yield number, {capture.kind: capture for capture in group}
+
+
+def _captures(directory: CrawlDirectory, progress: Progress) -> Iterator[Capture]:
+    if not directory.warc.is_dir():
+        return
+    for count, capture in enumerate(captures(directory.warc, full_blocks=True), 1):
+        if count % NUMBERS_TOLD == 0:
+            progress(count)
+        if isinstance(capture, Capture):
+            yield capture
+
+
+def facts_of(found: Mapping[str, Capture]) -> dict[str, str]:
+    """What the archive says of a page, given its WARC records by kind."""
+    return found["metadata"].metadata_fields() if "metadata" in found else {}
+
+
+def visit_of(found: Mapping[str, Capture], bodies: Bodies) -> ArchivedVisit | None:
+    """The visit of which these WARC records tell, by kind; None if they tell of none, or are damaged."""
+    facts = facts_of(found)
+    failure = facts.get(FAILURE)
+    main = found.get("metadata" if failure is not None else "response") or found.get("revisit")
+    if main is None:
+        return None
+    record = PageRecord(
+        number=main.number,
+        url=main.url,
+        state="failed",
+        reason=failure,
+        depth=whole_number(facts.get("depth", "")) or 0,
+        via=facts.get("via"),
+        kind=facts.get("kind", LinkKind.LINK),
+        fetched_at=main.date,
+    )
+    return ArchivedVisit(record) if failure is not None else _answered(record, main, found, bodies)
+
+
+def _answered(record: PageRecord, main: Capture, found: Mapping[str, Capture], bodies: Bodies) -> ArchivedVisit | None:
+    page = page_of_capture(main, max_body_bytes=sys.maxsize)
+    if page is None:
+        return None
+    # The archive gets an answer when its URL is settled: such a URL was given up.
+    is_failed = page.status in TRANSIENT_STATUSES
+    is_unchanged = main.kind == "revisit" and page.status == HTTPStatus.NOT_MODIFIED
+    headers = record_headers(page)
+    record = msgspec.structs.replace(
+        record,
+        state="failed" if is_failed else "done",
+        status=page.status,
+        reason=f"http-{page.status}" if is_failed else None,
+        digest=None if is_unchanged else _digest(page, main, found, bodies),
+        change=Change.NOT_MODIFIED if is_unchanged else None,
+        truncated=main.truncated,
+        rendering=facts_of(found).get("rendering"),
+        etag=validator(headers.get(b"etag")),
+    )
+    return ArchivedVisit(record, validator(headers.get(b"last-modified")))
+
+
+def _digest(page: Page, main: Capture, found: Mapping[str, Capture], bodies: Bodies) -> str | None:
+    """The digest of what a page holds. Of a rendered page it is that of its document."""
+    if "conversion" in found:
+        return digest_of_capture(found["conversion"])
+    if main.kind != "revisit":
+        return digest_of_capture(main)
+    if main.truncated is None and page.header("content-encoding") is None:
+        return main.payload_digest
+    body = bodies.with_payload(main)
+    return None if body is None else digest_of_capture(body)
