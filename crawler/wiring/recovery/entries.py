@@ -58,7 +58,7 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         state = UrlState[record.state.upper()]
     except KeyError:
         return None
-    fetched_at = None if record.fetched_at is None else datetime.fromisoformat(record.fetched_at).timestamp()
+    fetched_at = _seconds(record.fetched_at)
     return LedgerEntry(
         canonical=url.canonical,
         state=state,
@@ -68,7 +68,7 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         status=record.status,
         reason=record.reason or note_of(record),
         fetched_at=fetched_at,
-        digest=None if record.digest is None else base64.b32decode(record.digest.removeprefix("sha1:")),
+        digest=_sha1(record.digest),
         etag=record.etag if has_copy(record) else None,
         hit_count=record.hit_count or 0,
         url=None if url.url == url.canonical else url.url,
@@ -76,6 +76,22 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         depth=record.depth,
         visits=record.visit,
     )
+
+
+def _seconds(moment: str | None) -> float | None:
+    """The seconds since 1970; None if the moment is not known, or damaged."""
+    try:
+        return None if moment is None else datetime.fromisoformat(moment).timestamp()
+    except ValueError:
+        return None
+
+
+def _sha1(digest: str | None) -> bytes | None:
+    """The bytes of a digest; None if it is not known, or damaged."""
+    try:
+        return None if digest is None else base64.b32decode(digest.removeprefix("sha1:"))
+    except ValueError:
+        return None
 
 
 def batches(items: Iterable[_Item]) -> Iterator[list[_Item]]:

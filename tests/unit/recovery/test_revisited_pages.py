@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import re
 import shutil
 from pathlib import Path
 
@@ -126,4 +127,15 @@ def test_a_line_of_records_with_a_damaged_number_is_passed_over(tmp_path: Path, 
     records.write_text(f'{{"number":99,"{name}":{number},{fields}}}\n{records.read_text()}')
     ended = command_here("inspect", str(crawl), "verify")
     assert (ended.code, "the line at byte 0 can't be read" in ended.out) == (1, True)
+    assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")
+
+
+@pytest.mark.parametrize(
+    ("field", "damaged"), [("fetched_at", "2026-11-3_"), ("digest", "sha1:1"), ("digest", "\u00e9")]
+)
+def test_a_record_with_a_damaged_date_or_digest_tells_all_else(tmp_path: Path, field: str, damaged: str) -> None:
+    crawl = tmp_path / "crawl"
+    asyncio.run(crawl_two(crawl))
+    [records] = crawl.glob("records/*.jsonl")
+    records.write_text(re.sub(f'"{field}":"[^"]*"', f'"{field}":"{damaged}"', records.read_text()))
     assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")
