@@ -5,7 +5,8 @@ read again from the archive. If it is not there either, only the settled URLs ar
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -25,6 +26,7 @@ from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
 from crawler.wiring.recovery.bodies import Bodies
+from crawler.wiring.recovery.counting import LinkCounting
 from crawler.wiring.recovery.entries import RecordUrls, batches
 from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
@@ -32,7 +34,7 @@ from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_facts import FAILURE
 from crawler.write.warc_reader import Capture, whole_number
-from frontier import CrawlUrl, Damaged, LedgerReads, Recovering, UrlState
+from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
 
 
@@ -69,13 +71,20 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
             if not isinstance(frontier, Recovering):
                 raise lacks(loaded.config, "be given what only the output of a crawl still knows")
             settled, found, lost_before = 0, 0, frontier.describe().lost
+            counting = LinkCounting(state, sources.owns)
+            counting.note_counted()
+            # Without links, what the records have counted is the best that is known.
+            knows_links = loaded.config.output.links or loaded.config.output.warc
             # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
             await frontier.set_lost(max(lost_before, 1))
             for entries in batches(output.settled.entries()):
-                settled += await frontier.record(filter(None, entries))
+                known = filter(None, entries)
+                settled += await frontier.record(_without_counts(known) if knows_links else known)
                 await asyncio.sleep(0)  # so that a signal is heard
+            if not knows_links:
+                counting.note_counted()
             for links in batches(output.links()):
-                found += await frontier.add(filter(None, links))
+                found += await frontier.add(counting.to_count(filter(None, links)))
                 await asyncio.sleep(0)
             pruned = PrunedNumbers([sources.own]).of("records")
             await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
@@ -101,6 +110,11 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
         unread_elsewhere=len(output.owed),
         pruned=output.count_unknown(pruned),
     )
+
+
+def _without_counts(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
+    """The entries of URLs to which no link has been counted."""
+    return (msgspec.structs.replace(entry, hit_count=0) for entry in entries)
 
 
 class _Output:
@@ -194,16 +208,16 @@ class _Output:
 
     def _references(self, record: PageRecord, parent: CrawlUrl) -> Iterator[CrawlUrl]:
         """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked."""
-        references = list(dict.fromkeys(record.references or ()))
+        references = Counter(record.references)
         checks: dict[str, CrawlUrl] = {}
         if self._loaded.config.scope.check_external:
             links = [Link(href=each, kind=LinkKind.LINK) for each in references]
             judged = run_all(self._discovery.links(record.url, links, parent=parent))
             checks = {name_of_page(url.canonical): url for url in judged.checks}
-        for canonical in references:
+        for canonical, count in references.items():
             url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
             if url is not None:
-                yield checks.get(url.canonical, url)
+                yield msgspec.structs.replace(checks.get(url.canonical, url), link_count=count)
 
     def _note_read(self, number: int) -> None:
         self._read.add(number)
@@ -257,4 +271,5 @@ class _Output:
 
     def _judged(self, base_url: str, links: Sequence[Link], parent: CrawlUrl) -> Sequence[CrawlUrl]:
         found = run_all(self._discovery.links(base_url, links, parent=parent))
-        return found.to_add
+        own = [msgspec.structs.replace(parent, link_count=found.self_links)] if found.self_links else []
+        return [*found.to_add, *own]

@@ -35,7 +35,7 @@ def answer(seen: Seen, visit: int) -> Script:
     if seen.target == "/coded":
         return [page(gzip.compress(b"<a href=/same>" * 9, mtime=0), HTML, b"Content-Encoding: gzip")]
     if seen.target == "/repeated":
-        return [page(LINKS, HTML)]
+        return [page(LINKS + b"<a href=/repeated>itself</a>", HTML)]
     if seen.target == "/dated":
         dated = b"Last-Modified: Mon, 01 Jun 2026 00:00:00 GMT"
         is_known = seen.header("If-Modified-Since") is not None
@@ -63,7 +63,7 @@ def crawled_anew(crawl: Path, settings: Mapping[str, object], *, visits: int) ->
 
 def ledger(crawl: Path) -> dict[str, tuple[object, ...]]:
     lines = command_here("frontier", "export", str(crawl)).out.splitlines()
-    told = ("state", "status", "digest", "etag", "reason")
+    told = ("state", "status", "digest", "etag", "reason", "hit_count")
     return {each["url"][13:]: tuple(map(each.get, told)) for each in map(json.loads, lines)}
 
 
@@ -96,6 +96,29 @@ def test_what_the_last_visits_have_found_is_recovered(tmp_path: Path, settings: 
     for check in ("fsck", "verify"):
         ended = command_here("inspect", str(crawl), check)
         assert ended.code == 0, ended
+
+
+@pytest.mark.parametrize("settings", [{}, {"output.links": True, "output.warc": False}], ids=["archive", "links"])
+def test_links_to_what_a_repaired_state_knows_are_not_counted_again(
+    tmp_path: Path, settings: dict[str, object]
+) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, {"crawl.seeds": SEEDS, **settings}, visits=2)
+    before, loaded = entries(crawl), stored_configuration(crawl)
+    directory = CrawlDirectory(crawl)
+    state = open_state(loaded.config, directory)
+    asyncio.run(recover(loaded, Sources(own=directory), state, progress=lambda _: None))
+    assert entries(crawl) == before
+
+
+def test_a_rebuild_without_links_keeps_the_counts_of_records(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, {"output.warc": False}, visits=2)
+    before = entries(crawl)
+    assert rebuilt(crawl)[0] == 1
+    assert {name: each.hit_count for name, each in entries(crawl).items()} == {
+        name: each.hit_count for name, each in before.items()
+    }
 
 
 def test_a_page_whose_first_record_is_lost_is_known_by_its_last_one(tmp_path: Path) -> None:
@@ -134,8 +157,7 @@ def entries(crawl: Path) -> dict[str, LedgerEntry]:
     found = [each.entry for each in state.all_known() if not isinstance(each, Damaged)]
     state.close()
     return {
-        each.canonical: replace(each, found_at=0, hit_count=0, history=(), fetched_at=int(each.fetched_at or 0))
-        for each in found
+        each.canonical: replace(each, found_at=0, history=(), fetched_at=int(each.fetched_at or 0)) for each in found
     }
 
 
