@@ -80,25 +80,22 @@ class PatternIndex:
         self.size_bytes = size_bytes
         """About what it takes in memory."""
         self._characters = sum(map(attrgetter("length"), distinct))
-        self._plain_lengths = sorted(set(map(len, self._plain)))
+        self._plain_lengths = sorted(set(map(len, self._plain)), reverse=True)
         self._start_lengths = sorted({len(start) for start in self._by_start})
         self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
 
     def matching(self, path: str) -> Iterator[Pattern]:
-        """The patterns that match a path, in the order in which they decide."""
+        """The patterns, without the plain ones, that match a path, in the order in which they decide."""
         texts = searchable(path, characters=self._characters)
         for pattern in self._candidates(path, texts):
             if pattern.matches(path, texts.find):
                 yield pattern
 
     def _candidates(self, path: str, texts: str | Occurrences) -> list[Pattern]:
-        """The patterns that may match a path, in the order in which they decide. `texts` holds what is in the path."""
+        """The patterns, without the plain ones, that may match a path, in the order in which they decide. `texts` holds
+        what is in the path."""
         by_start = self._by_start
         found = [pattern for length in self._start_lengths for pattern in by_start.get(path[:length], ())]
-        for length in self._plain_lengths:
-            start = path[:length]
-            if (allows := self._plain.get(start)) is not None:
-                found.append(Pattern(allows, len(start), start, (), False))
         if self._by_piece:
             # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
             if len(self._by_piece) <= len(path) * len(self._piece_lengths):
@@ -113,8 +110,18 @@ class PatternIndex:
 
     def allows(self, path: str) -> bool:
         """What the first that matches says; True if none does."""
-        first = next(self.matching(path), None)
-        return first is None or first.allows
+        of_plain = -1, True
+        for length in self._plain_lengths:
+            start = path[:length]
+            if (allows := self._plain.get(start)) is not None:
+                of_plain = len(start), allows
+                break
+        # Most files have no wildcards.
+        if self._by_start or self._by_piece:
+            first = next(self.matching(path), None)
+            if first is not None and (first.length, first.allows) > of_plain:
+                return first.allows
+        return of_plain[1]
 
 
 class PathRules:

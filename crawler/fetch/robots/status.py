@@ -160,7 +160,8 @@ def judge_host(status: RobotsStatus, rules: RobotsRules | None, now: float) -> R
 
 def path_to_match(url: str, /) -> str:
     """The path of a URL with its query, as patterns expect it: the URL standard does not change escapes."""
-    return _ESCAPE.sub(lambda escape: normal_escape(escape[0]), path_of(url))
+    path = path_of(url)
+    return _ESCAPE.sub(lambda escape: normal_escape(escape[0]), path) if "%" in path else path
 
 
 def _trouble(response: Fetched) -> str | None:
