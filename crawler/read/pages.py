@@ -20,7 +20,7 @@ from crawler.read.elements.hostile import MAX_READ_BYTES, MAX_TAGS, is_hostile, 
 from crawler.read.elements.link_tables import kinds_of_rel
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.encoding.declaration import find_css_encoding
-from crawler.read.encoding.query import percent_encode_query
+from crawler.read.encoding.query import encode_queries, percent_encode_query
 from crawler.read.encoding.text import UTF_8, Encoding, encoding_of, to_utf8
 from crawler.read.headers import Headers, read_headers
 from crawler.read.listings import find_links
@@ -177,9 +177,7 @@ class PageReader:
         self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1
     ) -> Sequence[Link]:
         """Links of a document in that encoding and of the documents within it, in document order."""
-        own = reader.all_links
-        if encoding.name != "utf-8":
-            own = [link if link.href.isascii() else _encode_query(link, encoding) for link in own]
+        own = encode_queries(reader.all_links, encoding)
         if not reader.nested_documents or depth > _MAX_DEPTH:
             return own
         links: list[Link] = []
@@ -271,11 +269,6 @@ def _preferences(reader: ElementReader[Any]) -> list[Preference]:
     found = [] if directives is None else [directives]
     reserved = (each.name for each in (TDM_RESERVATION, TDM_POLICY) if each.name in reader.meta)
     return [*found, *(read_value(name, META, reader.meta[name]) for name in reserved)]
-
-
-def _encode_query(link: Link, encoding: Encoding) -> Link:
-    """A link of a page in that encoding, with its query in it, as browsers send it."""
-    return msgspec.structs.replace(link, href=percent_encode_query(link.href, encoding))
 
 
 def _cut(language: str | None) -> str | None:

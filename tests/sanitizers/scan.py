@@ -59,6 +59,7 @@ def _scan_and_use(*given: Any) -> None:
     found = compiled.scan(*given)
     if found is not None:
         links = found[0]
+        links.are_ascii()
         links.group()
         for use in _USES:
             use(links)

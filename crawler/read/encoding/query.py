@@ -1,9 +1,13 @@
 """Encodes the query of an href in the encoding of its page, as browsers do."""
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote_from_bytes
 
+import msgspec
+
+from crawler.page import Link
 from crawler.read.encoding.labels import CODE_PAGES
 from crawler.read.encoding.text import Encoding
 
@@ -12,6 +16,19 @@ _FROM_BEYOND_ASCII = re.compile(r"[^\x00-\x7f].*", re.DOTALL)
 _NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
 _QUERY_SAFE: Final = r"!$%&*()+,/:;=?@[\]^`{|}"
 """Characters that the URL standard does not escape in a query, beside letters, digits and `-._~`."""
+
+
+def encode_queries(links: Sequence[Link], encoding: Encoding, /) -> Sequence[Link]:
+    """The links of a page in that encoding, with their queries in it. Links that can say that all are ASCII, as those
+    of a scan, need not be made for it."""
+    are_ascii: Callable[[], bool] | None = getattr(links, "are_ascii", None)
+    if encoding.name == "utf-8" or (are_ascii is not None and are_ascii()):
+        return links
+    return [link if link.href.isascii() else _encode_query(link, encoding) for link in links]
+
+
+def _encode_query(link: Link, encoding: Encoding) -> Link:
+    return msgspec.structs.replace(link, href=percent_encode_query(link.href, encoding))
 
 
 def percent_encode_query(href: str, encoding: Encoding, /) -> str:

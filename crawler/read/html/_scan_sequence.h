@@ -97,6 +97,21 @@ reduce_links(PyObject *self, PyObject *nothing)
     return all == NULL ? NULL : Py_BuildValue("O(N)", (PyObject *)&PyList_Type, all);
 }
 
+/* Whether all hrefs are ASCII. */
+static PyObject *
+are_ascii(PyObject *object, PyObject *nothing)
+{
+    const link_table *self = (link_table *)object;
+    (void)nothing;
+    for (Py_ssize_t i = 0; i < self->count; i++) {
+        part href = self->links[i].href;
+        for (ptrdiff_t at = href.at; at < href.at + href.length; at++)
+            if (self->bytes.at[at] & 0x80)
+                Py_RETURN_FALSE;
+    }
+    Py_RETURN_TRUE;
+}
+
 static int
 is_long(part text, const byte *bytes)
 {
@@ -192,6 +207,7 @@ drop_table(PyObject *object)
 }
 
 static PyMethodDef table_methods[] = {
+    {"are_ascii", are_ascii, METH_NOARGS, NULL},
     {"count", count_equal, METH_VARARGS, NULL},
     {"group", group_links, METH_NOARGS, NULL},
     {"index", find_equal, METH_VARARGS, NULL},

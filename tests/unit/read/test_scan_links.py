@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from crawler.discover.links.bulk import group_in_python, group_links
 from crawler.page import Link, LinkKind
 from crawler.read.elements.link_tables import KEPT_META
+from crawler.read.encoding.query import encode_queries
+from crawler.read.encoding.text import Encoding
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.scan import IS_COMPILED
@@ -25,7 +27,7 @@ from tests.unit.read.test_scan import BY_SCAN, OPTIONS, documents
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
 
 IN_UTF_8 = (("Content-Type", "text/html; charset=utf-8"),)
-"""In another encoding, the query of an href may change, so a list is made of the links."""
+"""In another encoding, the query of an href beyond ASCII may change, so a list is made of the links."""
 KINDS = {"next": LinkKind.NEXT, "icon": LinkKind.EMBED}
 HREFS = ("a", "a#", "a#b", "#", "#c", "", "a #d", "a&#32;#e", "\xe9#f", "\u3000#g", "a" * 2048, "a" * 2049)
 LONG_HREFS = ("\xe9" * 2048, "\xe9" * 2049, "\xe9" * 2049 + "#h")
@@ -53,6 +55,23 @@ def test_links_are_grouped_as_a_list_of_them_is(tags: list[str]) -> None:
     assert groups == group_in_python(list(scanned("".join(tags))))
     links = scanned("".join(tags))
     assert groups == group_in_python(list(links)) == group_links(links) == links.group()
+
+
+@given(st.lists(tags, max_size=30))
+def test_links_are_ascii_if_all_hrefs_are(tags: list[str]) -> None:
+    links = scanned("".join(tags))
+    assert links.are_ascii() is all(link.href.isascii() for link in links)
+
+
+@given(st.lists(tags, max_size=30))
+def test_queries_of_a_scan_are_encoded_as_those_of_a_list_are(tags: list[str]) -> None:
+    html, encoding = "".join(tags).replace("#", "?\u0436"), Encoding("koi8-r", "meta")
+    assert encode_queries(scanned(html), encoding) == encode_queries(list(scanned(html)), encoding)
+
+
+def test_links_that_are_ascii_are_not_made_for_their_queries() -> None:
+    links = scanned("<a href='a?b'>\xe9</a>")
+    assert encode_queries(links, Encoding("koi8-r", "meta")) is links
 
 
 def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
