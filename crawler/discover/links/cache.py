@@ -5,7 +5,7 @@ directory. `?page=2` depends on the document, so it is not remembered.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import compress, islice
 from operator import not_
@@ -29,6 +29,7 @@ _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#\t\n
 """Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
 may contain a line break."""
 
+_ABSOLUTE: Final = ("https://", "http://")
 _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 """Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
@@ -57,45 +58,38 @@ class LinkCache:
         young = self._young.get
         found, missing = look_up(hrefs, (young(origin, _NONE), young("", _NONE), young(directory, _NONE)))
         if missing:
-            unknown = [hrefs[place] for place in missing]
-            others = self._judge_others(dict.fromkeys(unknown), base_url, directory, origin)
-            for place, href in zip(missing, unknown, strict=True):
-                found[place] = others[href]
+            unknown = list(dict.fromkeys(map(hrefs.__getitem__, missing)))
+            others = self._judge_others(unknown, base_url, directory, origin)
+            for place in missing:
+                found[place] = others[hrefs[place]]
         return cast(list[Judgement], found)
 
-    def _judge_others(self, hrefs: Iterable[str], base_url: str, directory: str, origin: str) -> dict[str, Judgement]:
-        """The judgements of distinct hrefs that were not judged lately, in any order."""
-        rooted: list[str] = []
-        absolute: list[str] = []
-        relative: list[str] = []
-        not_cached: list[str] = []
-        for href in hrefs:
-            if not 0 < len(href) <= _MAX_REMEMBERED_LENGTH:
-                not_cached.append(href)
-            elif (first := href[0]) == "/":
-                rooted.append(href)
-            elif first == "h" and href.startswith(("https://", "http://")):
-                absolute.append(href)
-            elif (first > "?" and first not in "hH") or not _DEPENDS_ON_DOCUMENT.match(href):
-                relative.append(href)
-            else:
-                not_cached.append(href)
-        found = dict(zip(not_cached, self._judge(not_cached, base_url), strict=True)) if not_cached else {}
-        for base, of_base in (("", absolute), (origin, rooted), (directory, relative)):
-            if of_base:
-                found |= self._recall(base, of_base, base_url)
-        return found
-
-    def _recall(self, base: str, hrefs: list[str], base_url: str) -> dict[str, Judgement]:
-        """The judgements of hrefs that are not among the young ones; they are now."""
+    def _judge_others(self, hrefs: list[str], base_url: str, directory: str, origin: str) -> dict[str, Judgement]:
+        """The judgements of distinct hrefs that are not among the young ones; they are now, if they may be
+        remembered."""
         found: dict[str, Judgement] = {}
-        if old := self._old.get(base):
-            found = {href: known for href in hrefs if (known := old.get(href)) is not None}
+        if self._old:
+            old = self._old.get
+            known, _ = look_up(hrefs, (old(origin, _NONE), old("", _NONE), old(directory, _NONE)))
+            found = {href: judgement for href, judgement in zip(hrefs, known, strict=True) if judgement is not None}
             hrefs = [href for href in hrefs if href not in found]
         if hrefs:
             found.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
-        if len(base) <= _MAX_REMEMBERED_LENGTH:
-            self._remember(base, found)
+        rooted: dict[str, Judgement] = {}
+        absolute: dict[str, Judgement] = {}
+        relative: dict[str, Judgement] = {}
+        for href, judgement in found.items():
+            if not 0 < len(href) <= _MAX_REMEMBERED_LENGTH:
+                continue
+            if href.startswith(_ABSOLUTE):
+                absolute[href] = judgement
+            elif (first := href[0]) == "/":
+                rooted[href] = judgement
+            elif (first > "?" and first not in "hH") or not _DEPENDS_ON_DOCUMENT.match(href):
+                relative[href] = judgement
+        for base, of_base in (("", absolute), (origin, rooted), (directory, relative)):
+            if of_base and len(base) <= _MAX_REMEMBERED_LENGTH:
+                self._remember(base, of_base)
         return found
 
     def _remember(self, base: str, known: dict[str, Judgement]) -> None:
