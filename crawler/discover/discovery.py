@@ -87,7 +87,7 @@ class ScopedDiscovery:
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
         checks = ExternalLinks(self._filter, parent) if self._rules.check_external else None
         on_outside = checks.add if checks else None
-        followed = FollowedLinks(self._filter, parent, focus=self._focus, about=about, on_outside=on_outside)
+        followed = FollowedLinks(self._filter, parent, links, focus=self._focus, about=about, on_outside=on_outside)
         for step, judged in enumerate(self._filter.judge_distinct(links, base_url)):
             if step:
                 yield
@@ -113,8 +113,8 @@ class ScopedDiscovery:
         for step, judged in enumerate(self._filter.judge_each(links, base_url)):
             if step:
                 yield
-            for link, href, _, judgement in zip(*judged(), strict=True):
-                target = judgement.target
+            for place, href, _, judgement in zip(*judged(), strict=True):
+                link, target = links[place], judgement.target
                 if not isinstance(target, Target) or (not href and stays_on(parent, target, base_url)):
                     continue
                 if (unwanted_reason and unwanted_reason(link)) or (

@@ -38,13 +38,13 @@ def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 def test_links_that_differ_only_in_their_fragments_are_one_group() -> None:
     given = links("a", "b#x", "a#1", "a#2", "b", "", "#y", "a##")
-    assert bulk.group_links(given) == ([given[0], given[1], given[5]], ["a", "b", ""], [4, 2, 2])
+    assert bulk.group_links(given) == ([0, 1, 5], ["a", "b", ""], [4, 2, 2])
 
 
 def test_white_space_before_a_fragment_belongs_to_the_url() -> None:
     given = links("a #x", "a", "a #y", "a?b\t#", " #x")
     assert bulk.group_links(given) == (
-        [given[0], given[1], given[3], given[4]],
+        [0, 1, 3, 4],
         ["a #", "a", "a?b\t#", " #"],
         [2, 1, 1, 1],
     )
@@ -55,7 +55,7 @@ def test_a_link_of_another_kind_begins_a_group_of_its_own() -> None:
     kinds = [link, link, embed, link, link]
     given = [Link(href, kind, str(number)) for number, (href, kind) in enumerate(zip("aaaba", kinds, strict=True))]
     firsts, hrefs, counts = bulk.group_links(given)
-    assert [first.text for first in firsts] == ["0", "2", "3", "4"]
+    assert firsts == [0, 2, 3, 4]
     assert hrefs == ["a", "a", "b", "a"]
     assert counts == [2, 1, 1, 1]
 
@@ -99,9 +99,9 @@ def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
     judgements = [Judgement(target(href), allowed=target(href)) for href in hrefs]
     judgements[3] = Judgement(target("deep"), max_depth=3, allowed=target("deep"))
     judgements[6] = Judgement(target("out"))
-    given, counts = links(*hrefs), [1, 2, 4, 8, 16, 32, 64]
+    given, counts = list(range(10, 17)), [1, 2, 4, 8, 16, 32, 64]
     found: dict[str, int] = {}
-    firsts: list[Link] = []
+    firsts: list[int] = []
     targets: list[Target] = []
     places = [
         bulk.follow(given, counts, judgements, at, 3, (found, {f"{BASE}refused"}, firsts, targets, None))
@@ -109,7 +109,7 @@ def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
     ]
     assert places == [3, 4, 6, 6, 7]
     assert found == {f"{BASE}a": 5, f"{BASE}b": 2, f"{BASE}c": 32}
-    assert firsts == [given[place] for place in (0, 1, 5)]
+    assert firsts == [10, 11, 15]
     assert targets == [target(hrefs[place]) for place in (0, 1, 5)]
     assert bulk.follow(given, counts, judgements, 3, 2, (found, set(), firsts, targets, None)) == 6
 
@@ -122,7 +122,7 @@ def test_links_out_of_scope_are_refused_on_the_way() -> None:
         else Judgement(target(href), allowed=target(href))
         for href in hrefs
     ]
-    given, counts, refused = links(*hrefs), [1] * 6, {f"{BASE}known"}
+    given, counts, refused = list(range(6)), [1] * 6, {f"{BASE}known"}
     refusals: list[tuple[str, str]] = []
     found: dict[str, int] = {}
     places = [bulk.follow(given, counts, judgements, at, 3, (found, refused, [], [], refusals)) for at in (0, 3, 4)]
@@ -153,11 +153,11 @@ def test_compiled_code_follows_as_python_does(
         )
         for href, where, most, _ in given
     ]
-    made, counts = links(*(href for href, *_ in given)), [count for *_, count in given]
+    made, counts = list(range(len(given))), [count for *_, count in given]
     results = []
     for follow in (compiled.follow, bulk.follow_in_python):
         found: dict[str, int] = {f"{BASE}d": 7}
-        firsts: list[Link] = []
+        firsts: list[int] = []
         targets: list[Target] = []
         refused, refusals = {f"{BASE}r"}, [("x", "y")] if refuses else None
         place = follow(made, counts, judgements, first, depth, (found, refused, firsts, targets, refusals))

@@ -9,7 +9,7 @@
 #include "_bulk_groups.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 7
+#define VERSION 8
 
 /* Where links are taken, and how it is read whether they may be. */
 typedef struct {
@@ -72,7 +72,7 @@ refuse(page *of, PyObject *judgement)
 
 /* Whether the link was taken; -1 with an exception. */
 static int
-take(page *of, PyObject *link, PyObject *count, PyObject *judgement)
+take(page *of, PyObject *place, PyObject *count, PyObject *judgement)
 {
     int taken = -1;
     PyObject *target = target_of(of, judgement);
@@ -93,7 +93,7 @@ take(page *of, PyObject *link, PyObject *count, PyObject *judgement)
         if (is_refused > 0)
             taken = 0;
         else if (is_refused == 0 && PyDict_SetItem(of->found, canonical, count) == 0 &&
-                 PyList_Append(of->firsts, link) == 0 && PyList_Append(of->targets, target) == 0)
+                 PyList_Append(of->firsts, place) == 0 && PyList_Append(of->targets, target) == 0)
             taken = 1;
     }
     Py_XDECREF(canonical);
@@ -104,12 +104,12 @@ take(page *of, PyObject *link, PyObject *count, PyObject *judgement)
 static PyObject *
 follow(PyObject *module, PyObject *args)
 {
-    PyObject *links, *counts, *judgements, *collected;
+    PyObject *places, *counts, *judgements, *collected;
     Py_ssize_t at;
     page of = {.from.state = PyModule_GetState(module)};
     int taken = 1;
     /* A tuple holds its items for as long as the call takes, other sequences may not. */
-    if (!PyArg_ParseTuple(args, "O!O!O!nLO!", &PyList_Type, &links, &PyList_Type, &counts, &PyList_Type, &judgements,
+    if (!PyArg_ParseTuple(args, "O!O!O!nLO!", &PyList_Type, &places, &PyList_Type, &counts, &PyList_Type, &judgements,
                           &at, &of.depth, &PyTuple_Type, &collected) ||
         !PyArg_ParseTuple(collected, "O!O!O!O!O", &PyDict_Type, &of.found, &PySet_Type, &of.refused, &PyList_Type,
                           &of.firsts, &PyList_Type, &of.targets, &of.refusals))
@@ -119,11 +119,11 @@ follow(PyObject *module, PyObject *args)
     if (at < 0)
         return PyErr_Format(PyExc_ValueError, "the first link must not be below 0");
     /* Other code that runs meanwhile may change the lists. */
-    while (taken > 0 && at < PyList_Size(links) && at < PyList_Size(counts) && at < PyList_Size(judgements)) {
-        PyObject *link = Py_NewRef(PyList_GetItem(links, at)), *count = Py_NewRef(PyList_GetItem(counts, at));
+    while (taken > 0 && at < PyList_Size(places) && at < PyList_Size(counts) && at < PyList_Size(judgements)) {
+        PyObject *place = Py_NewRef(PyList_GetItem(places, at)), *count = Py_NewRef(PyList_GetItem(counts, at));
         PyObject *judgement = Py_NewRef(PyList_GetItem(judgements, at));
-        taken = take(&of, link, count, judgement);
-        Py_DECREF(link);
+        taken = take(&of, place, count, judgement);
+        Py_DECREF(place);
         Py_DECREF(count);
         Py_DECREF(judgement);
         at += taken > 0;

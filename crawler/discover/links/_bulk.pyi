@@ -9,7 +9,7 @@ VERSION: Final[int]
 def group_links(links: list[Link], /) -> Groups: ...
 def look_up(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> LookedUp: ...
 def follow(
-    links: list[Link],
+    places: list[int],
     counts: list[int],
     judgements: list[Judgement],
     at: int,

@@ -85,16 +85,17 @@ without_fragment(const group *made, PyObject *hrefs)
     return PyUnicode_Substring(href, 0, end);
 }
 
-/* The groups as three lists: each group's first link, its href without fragment, its number of links. */
+/* The groups as three lists: the place of each group's first link, its href without fragment, its number of links. */
 static PyObject *
-lists_of(const group *groups, Py_ssize_t filled, PyObject *links, PyObject *hrefs)
+lists_of(const group *groups, Py_ssize_t filled, PyObject *hrefs)
 {
     PyObject *firsts = PyList_New(filled), *bare = PyList_New(filled), *counts = PyList_New(filled), *result = NULL;
     int failed = firsts == NULL || bare == NULL || counts == NULL;
     for (Py_ssize_t i = 0; i < filled && !failed; i++) {
-        PyObject *count = PyLong_FromSsize_t(groups[i].count), *href = without_fragment(&groups[i], hrefs);
-        failed = count == NULL || href == NULL;
-        PyList_SetItem(firsts, i, Py_NewRef(PyTuple_GetItem(links, groups[i].first)));
+        PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
+        PyObject *href = without_fragment(&groups[i], hrefs);
+        failed = first == NULL || count == NULL || href == NULL;
+        PyList_SetItem(firsts, i, first);
         PyList_SetItem(bare, i, href);
         PyList_SetItem(counts, i, count);
     }
@@ -136,7 +137,7 @@ group_links(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     else if (hrefs != NULL) {
         Py_ssize_t filled = fill(groups, table, places, &from, links, hrefs);
-        result = filled < 0 ? NULL : lists_of(groups, filled, links, hrefs);
+        result = filled < 0 ? NULL : lists_of(groups, filled, hrefs);
     }
     clear_reader(&from);
     PyMem_Free(groups);

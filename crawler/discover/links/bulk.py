@@ -14,14 +14,14 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 7  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 8  # False if it was compiled from older code
 
-Groups = tuple[list[Link], list[str], list[int]]
-"""The first link of each group of equal ones, its href without fragment, and their number."""
+Groups = tuple[list[int], list[str], list[int]]
+"""Where the first link of each group of equal ones stands among all, its href without fragment, and their number."""
 
 LookedUp = tuple[list[Judgement | None], list[int]]
 
-Collected = tuple[dict[str, int], set[str], list[Link], list[Target], list[tuple[str, str]] | None]
+Collected = tuple[dict[str, int], set[str], list[int], list[Target], list[tuple[str, str]] | None]
 """What is known of a page's links: `found`, `refused`, `firsts`, `targets` and `refusals`, see `follow`."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -41,20 +41,20 @@ def group_in_python(links: list[Link], /) -> Groups:
     A link joins the last group of its href if that is of the same kind: kinds are compared by identity. A link stays
     alone if its href is long, or no valid text, or if a page chose its hrefs so that they are slow to group.
     """
-    firsts: list[Link] = []
+    firsts: list[int] = []
     bare: list[str] = []
     counts: list[int] = []
     last_group: dict[str, int] = {}
-    for link in links:
+    for place, link in enumerate(links):
         href = link.href
         before = without_fragment(href) if "#" in href else href
         if len(href) <= _LONGEST and (href.isascii() or not _SURROGATE.search(href)):
             group = last_group.get(before)
-            if group is not None and firsts[group].kind is link.kind:
+            if group is not None and links[firsts[group]].kind is link.kind:
                 counts[group] += 1
                 continue
             last_group[before] = len(firsts)
-        firsts.append(link)
+        firsts.append(place)
         bare.append(before)
         counts.append(1)
     return firsts, bare, counts
@@ -76,7 +76,7 @@ def look_up_in_python(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...],
 
 
 def follow_in_python(
-    links: list[Link],
+    places: list[int],
     counts: list[int],
     judgements: list[Judgement],
     at: int,
@@ -84,33 +84,34 @@ def follow_in_python(
     collected: Collected,
     /,
 ) -> int:
-    """Follow links of a page of that depth, from the one at `at` on. Returns where it has come: at a link that is not
-    allowed there or whose canonical URL is `refused`, or behind the last one.
+    """Follow links of a page of that depth, which stand at those places, from the one at `at` on. Returns where it has
+    come: at a link that is not allowed there or whose canonical URL is `refused`, or behind the last one.
 
-    `found` gets the canonical URLs and their counts, `firsts` the first link to each, `targets` where it leads. With
+    `found` gets the canonical URLs and their counts, `firsts` the place of the first link to each, `targets` where it
+    leads. With
     `refusals`, a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL, `refusals` its
     URL and the reason."""
     found, refused, firsts, targets, refusals = collected
-    for place in range(at, len(links)):
-        judgement = judgements[place]
+    for number in range(at, len(places)):
+        judgement = judgements[number]
         target = judgement.allowed
         if target is None or depth >= judgement.max_depth:
             outside = judgement.outside
             if refusals is None or outside is None or outside.canonical in found or outside.canonical in refused:
-                return place
+                return number
             refused.add(outside.canonical)
             refusals.append((outside.url, cast(str, judgement.refusal)))
             continue
         canonical = target.canonical
         if canonical in found:
-            found[canonical] += counts[place]
+            found[canonical] += counts[number]
         elif canonical in refused:
-            return place
+            return number
         else:
-            found[canonical] = counts[place]
-            firsts.append(links[place])
+            found[canonical] = counts[number]
+            firsts.append(places[number])
             targets.append(target)
-    return len(links)
+    return len(places)
 
 
 group_list = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]

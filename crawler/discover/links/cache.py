@@ -19,9 +19,10 @@ from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
 from crawler.url.urls import Target, UrlReader, origin_of
 
-JudgedLinks = tuple[list[Link], list[str], list[int], list[Judgement]]
-"""The first link of each group of equal ones, its href without fragment, their number, and the judgement on the
-href."""
+JudgedLinks = tuple[list[int], list[str], list[int], list[Judgement]]
+"""Where the first link of each group of equal ones stands on the page, its href without fragment, their number, and the
+judgement on the href. Of links that are known, nobody needs more: those of a scan become objects when they are asked
+for."""
 JudgedSteps = Iterator[Callable[[], JudgedLinks]]
 """Those of a page in steps. Each judges when it is called, so that the caller can pause before."""
 
@@ -127,17 +128,21 @@ class LinkJudge:
             firsts, hrefs, counts = group(
                 links if len(links) <= _GROUPED_AT_ONCE else links[start : start + _GROUPED_AT_ONCE]
             )
+            if start:
+                firsts = [start + place for place in firsts]
             for at in range(0, len(firsts), LINKS_AT_ONCE):
                 step = slice(at, at + LINKS_AT_ONCE)
-                yield partial(self._judge_together, firsts[step], hrefs[step], counts[step], base_url)
+                yield partial(self._judge_together, links, firsts[step], hrefs[step], counts[step], base_url)
 
-    def _judge_together(self, links: list[Link], hrefs: list[str], counts: list[int], base_url: str) -> JudgedLinks:
+    def _judge_together(
+        self, links: Sequence[Link], places: list[int], hrefs: list[str], counts: list[int], base_url: str
+    ) -> JudgedLinks:
         if self._embeds is None:
-            return links, hrefs, counts, self._links.judge(hrefs, base_url)
-        are_embeds = [link.kind in EMBEDDED for link in links]
+            return places, hrefs, counts, self._links.judge(hrefs, base_url)
+        are_embeds = [links[place].kind in EMBEDDED for place in places]
         of_links = iter(self._links.judge(list(compress(hrefs, map(not_, are_embeds))), base_url))
         of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
-        return links, hrefs, counts, [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
+        return places, hrefs, counts, [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
 
     def _judge_hrefs(self, hrefs: list[str], base_url: str, *, kind: LinkKind) -> list[Judgement]:
         judgements: list[Judgement] = []
@@ -156,9 +161,8 @@ class LinkJudge:
 
 
 def _separate(links: Sequence[Link]) -> Groups:
-    firsts = list(links)
-    hrefs = [link.href for link in firsts]
-    return firsts, [without_fragment(href) if "#" in href else href for href in hrefs], [1] * len(links)
+    hrefs = [without_fragment(link.href) if "#" in link.href else link.href for link in links]
+    return list(range(len(links))), hrefs, [1] * len(links)
 
 
 def _directory_of(base_url: str) -> str:

@@ -36,8 +36,8 @@ def link_details(
     for step, judged in enumerate(link_filter.judge_each(links, base_url)):
         if step:
             yield
-        for link, href, _, judgement in zip(*judged(), strict=True):
-            target = judgement.target
+        for place, href, _, judgement in zip(*judged(), strict=True):
+            link, target = links[place], judgement.target
             if isinstance(target, BadUrl) or (not href and stays_on(parent, target, base_url)):
                 continue
             canonical = target.canonical

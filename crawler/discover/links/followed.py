@@ -1,8 +1,7 @@
 """Collects the links of one page that the crawl follows. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from operator import attrgetter
 from typing import Final
 
 from crawler.discover.focus import WORST_PRECEDENCE, Focus, precedence_of
@@ -21,8 +20,6 @@ MAX_NESTED_SITEMAPS: Final = 5
 """The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
 forever."""
 
-_KIND: Final = attrgetter("kind")
-
 
 class FollowedLinks:
     """The first link to each URL that is followed, and the number of all links to it."""
@@ -31,13 +28,14 @@ class FollowedLinks:
         self,
         link_filter: LinkFilter,
         parent: CrawlUrl,
+        links: Sequence[Link],
         *,
         focus: Focus | None,
         about: str,
         on_outside: Callable[[Link, Target, int], None] | None,
     ) -> None:
-        """`about` is the text by which a focus weighs the page. `on_outside` gets the first link to each URL out of
-        scope, and how many equal ones there are."""
+        """`links` are all of the page. `about` is the text by which a focus weighs it. `on_outside` gets the first link
+        to each URL out of scope, and how many equal ones there are."""
         self.refusals: list[tuple[str, str]] = []
         """URLs that are not followed, and hrefs that are no URLs, with the reason."""
         self._filter = link_filter
@@ -50,8 +48,9 @@ class FollowedLinks:
         """Whether more than the remembered judgement of an href decides."""
         self._found = {parent.canonical: 0}
         """The canonical URLs of the page itself and of those that are followed, and the number of links to each."""
-        self._firsts: list[Link] = []
-        """The first link to each of those that are followed."""
+        self._links = links
+        self._firsts: list[int] = []
+        """Where the first link to each of those that are followed stands among these."""
         self._targets: list[Target] = []
         """Where these lead."""
         self._is_ascii = True
@@ -71,18 +70,18 @@ class FollowedLinks:
 
     def add(self, judged_links: JudgedLinks, /) -> None:
         """Take the next links of the page, at most `LINKS_AT_ONCE`."""
-        links, hrefs, counts, judgements = judged_links
+        places, hrefs, counts, judgements = judged_links
         depth = self._parent.depth
         judges_each = self._judges_each or len(self._firsts) + LINKS_AT_ONCE > self._filter.max_links
         if self._is_sitemap and not judges_each:  # sitemaps within sitemaps have limits of their own
-            judges_each = SITEMAP in map(_KIND, links)
-        at, end = 0, len(links)
+            judges_each = any(self._links[place].kind is SITEMAP for place in places)
+        at, end = 0, len(places)
         while at < end:
             if not judges_each:
                 collected = self._found, self._refused, self._firsts, self._targets, self._outside
-                at = follow(links, counts, judgements, at, depth, collected)
+                at = follow(places, counts, judgements, at, depth, collected)
             if at < end:
-                self._judge(links[at], hrefs[at], counts[at], judgements[at])
+                self._judge(places[at], hrefs[at], counts[at], judgements[at])
                 at += 1
 
     @property
@@ -99,9 +98,9 @@ class FollowedLinks:
         self._trapped.clear()
         return UrlBatch(list(found)[1:], list(found.values())[1:], self._make, is_ascii=self._is_ascii)
 
-    def _judge(self, link: Link, href: str, count: int, judgement: Judgement) -> None:
-        """Judge a link on this page: the remembered judgement holds for an ordinary link on any page."""
-        target = judgement.target
+    def _judge(self, place: int, href: str, count: int, judgement: Judgement) -> None:
+        """Judge the link at that place: the remembered judgement holds for an ordinary link on any page."""
+        link, target = self._links[place], judgement.target
         if not isinstance(target, Target):
             if href not in self._bad_hrefs:
                 self._bad_hrefs.add(href)
@@ -133,7 +132,7 @@ class FollowedLinks:
             return
         self._found[canonical] = count
         self._is_ascii = self._is_ascii and canonical.isascii()
-        self._firsts.append(link)
+        self._firsts.append(place)
         self._targets.append(target)
         if self._focus:
             self._weights.append(weight)
@@ -180,7 +179,7 @@ class FollowedLinks:
         return refusal
 
     def _make(self, place: int, count: int) -> CrawlUrl:
-        link, target = self._firsts[place], self._targets[place]
+        link, target = self._links[self._firsts[place]], self._targets[place]
         parent = self._parent
         if self._is_sitemap and link.kind is SITEMAP:
             return CrawlUrl(

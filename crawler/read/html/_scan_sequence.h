@@ -147,17 +147,7 @@ group_all(const link_table *self, group *groups, Py_ssize_t *table, Py_ssize_t p
     return filled;
 }
 
-/* The first link of a group, and its href without fragment. */
-static PyObject *
-first_of(link_table *self, const group *of, PyObject **bare)
-{
-    *bare = PyUnicode_DecodeUTF8(of->href, of->length, "strict");
-    if (*bare == NULL || of->may_have_fragment || self->links[of->first].made != NULL)
-        return *bare == NULL ? NULL : link_at((PyObject *)self, of->first);
-    return link_with(self, of->first, *bare);
-}
-
-/* Groups the links as bulk.py does: the first link of each group, its href without fragment, and their number. */
+/* Groups the links as bulk.py does: the place of the first of each group, its href without fragment, their number. */
 static PyObject *
 group_links(PyObject *object, PyObject *nothing)
 {
@@ -177,10 +167,11 @@ group_links(PyObject *object, PyObject *nothing)
     }
     int failed = firsts == NULL || hrefs == NULL || counts == NULL;
     for (Py_ssize_t i = 0; i < filled && !failed; i++) {
-        PyObject *bare, *first = first_of(self, &groups[i], &bare), *count = PyLong_FromSsize_t(groups[i].count);
-        failed = first == NULL || count == NULL;
+        PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
+        PyObject *href = PyUnicode_DecodeUTF8(groups[i].href, groups[i].length, "strict");
+        failed = first == NULL || count == NULL || href == NULL;
         PyList_SetItem(firsts, i, first);
-        PyList_SetItem(hrefs, i, bare);
+        PyList_SetItem(hrefs, i, href);
         PyList_SetItem(counts, i, count);
     }
     if (!failed)

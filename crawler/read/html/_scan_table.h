@@ -74,14 +74,20 @@ text_in(const link_table *self, part text)
     return PyUnicode_DecodeUTF8(text.length ? (const char *)self->bytes.at + text.at : "", text.length, "strict");
 }
 
-/* Makes the object of a link of that href. */
 static PyObject *
-link_with(link_table *self, Py_ssize_t index, PyObject *href)
+link_at(PyObject *object, Py_ssize_t index)
 {
+    link_table *self = (link_table *)object;
+    if (index < 0 || index >= self->count)
+        return PyErr_Format(PyExc_IndexError, "there are %zd links", self->count);
     table_link *each = &self->links[index];
-    PyObject *made = NULL, *text = text_in(self, each->text), *rel = text == NULL ? NULL : text_in(self, each->rel);
+    if (each->made != NULL)
+        return Py_NewRef(each->made);
+    PyObject *made = NULL, *href = text_in(self, each->href), *text = href == NULL ? NULL : text_in(self, each->text);
+    PyObject *rel = text == NULL ? NULL : text_in(self, each->rel);
     if (rel != NULL)
         made = PyObject_CallFunctionObjArgs(self->make, href, each->kind, text, rel, NULL);
+    Py_XDECREF(href);
     Py_XDECREF(text);
     Py_XDECREF(rel);
     if (made == NULL || each->made != NULL) {
@@ -91,20 +97,6 @@ link_with(link_table *self, Py_ssize_t index, PyObject *href)
     }
     each->made = made;
     return Py_NewRef(made);
-}
-
-static PyObject *
-link_at(PyObject *object, Py_ssize_t index)
-{
-    link_table *self = (link_table *)object;
-    if (index < 0 || index >= self->count)
-        return PyErr_Format(PyExc_IndexError, "there are %zd links", self->count);
-    if (self->links[index].made != NULL)
-        return Py_NewRef(self->links[index].made);
-    PyObject *href = text_in(self, self->links[index].href);
-    PyObject *made = href == NULL ? NULL : link_with(self, index, href);
-    Py_XDECREF(href);
-    return made;
 }
 
 #endif

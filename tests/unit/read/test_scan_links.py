@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html.entities import html5
 from itertools import count, islice
 from typing import Any
@@ -21,8 +21,12 @@ from crawler.read.html.lexbor_trees import LexborTrees
 from crawler.read.html.scan import IS_COMPILED
 from crawler.read.options import Options
 from crawler.read.pages import PageReader
+from crawler.steps import run_all
+from frontier import canonicals_of
 from tests.unit.read.suites import page
 from tests.unit.read.test_scan import BY_SCAN, OPTIONS, documents
+from tests.unit.test_discovery import PAGE, discovery
+from tests.unit.test_discovery import page as url_of_page
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
 
@@ -33,10 +37,10 @@ HREFS = ("a", "a#", "a#b", "#", "#c", "", "a #d", "a&#32;#e", "\xe9#f", "\u3000#
 LONG_HREFS = ("\xe9" * 2048, "\xe9" * 2049, "\xe9" * 2049 + "#h")
 
 
-def scanned(html: str) -> Any:
+def scanned(html: str, make: Callable[..., Link] = Link) -> Any:
     compiled = pytest.importorskip("crawler.read.html._scan")
     found = compiled.scan(
-        html.encode(), html5, Link, LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS, KINDS, KEPT_META, False
+        html.encode(), html5, make, LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS, KINDS, KEPT_META, False
     )
     assert found is not None
     return found[0]
@@ -87,6 +91,21 @@ def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
     firsts, _, counts = links.group()
     assert len(firsts) > chosen
     assert sum(counts) == 2 * chosen
+
+
+def test_links_are_made_only_of_urls_that_somebody_asks_for() -> None:
+    made: list[str] = []
+
+    def make(href: str, *others: Any) -> Link:
+        made.append(href)
+        return Link(href, *others)
+
+    links = scanned("<a href=x>1</a><a href=y#a>2</a><a href=y#b>3</a><img src=z><a href=x#c>4</a>", make)
+    urls = run_all(discovery().links(PAGE, links, parent=url_of_page())).urls
+    assert [url.rpartition("/")[2] for url in canonicals_of(urls)] == ["x", "y", "z"]
+    assert made == []
+    assert (urls[1].anchor, urls[1].link_count) == ("2", 2)
+    assert made == ["y#a"]
 
 
 def test_links_are_a_sequence() -> None:
