@@ -88,7 +88,7 @@ class ScopedDiscovery:
         checks = ExternalLinks(self._filter, parent) if self._rules.check_external else None
         on_outside = checks.add if checks else None
         followed = FollowedLinks(self._filter, parent, links, focus=self._focus, about=about, on_outside=on_outside)
-        for step, judged in enumerate(self._filter.judge_distinct(links, base_url)):
+        for step, judged in enumerate(self._filter.judge_distinct(links, base_url, parent=parent)):
             if step:
                 yield
             followed.add(judged())

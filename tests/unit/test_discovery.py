@@ -531,6 +531,17 @@ def test_links_to_a_mere_fragment_are_told_if_a_base_lets_them_lead_to_another_p
         assert details[0].fragment == ("part" if base_url == base else None)
 
 
+@pytest.mark.parametrize("obey_nofollow", [False, True])
+def test_links_to_a_mere_fragment_of_the_page_change_nothing(obey_nofollow: bool) -> None:
+    made, given = discovery(obey_nofollow=obey_nofollow), links("#a", "b", "", "#c")
+    found = run_all(made.links(PAGE, given, parent=page()))
+    assert found == run_all(made.links(PAGE, links("b"), parent=page()))
+    assert found.self_links == 0
+    of_another_name = msgspec.structs.replace(page(), canonical=f"{PAGE}#redirect")
+    found = run_all(made.links(PAGE, given, parent=of_another_name))
+    assert [(url.url, url.link_count) for url in found.urls] == [(PAGE, 3), ("https://example.org/a/b", 1)]
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(_HREFS), st.sampled_from(["", "nofollow"]), st.sampled_from(["LINK", "EMBED"]))),
     st.booleans(),

@@ -120,14 +120,19 @@ class LinkJudge:
         if scope.distinguishes_embeds:
             self._embeds = LinkCache(partial(self._judge_hrefs, kind=LinkKind.EMBED), capacity=capacity)
 
-    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> JudgedSteps:
+    def judge(
+        self, links: Sequence[Link], base_url: str, /, *, grouped: bool, with_fragments: bool = True
+    ) -> JudgedSteps:
         """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
-        hrefs differ at most in the fragment."""
+        hrefs differ at most in the fragment. Without `with_fragments`, pass over links to a mere fragment."""
         group = group_links if grouped else _separate
         for start in range(0, len(links), _GROUPED_AT_ONCE):
             firsts, hrefs, counts = group(
                 links if len(links) <= _GROUPED_AT_ONCE else links[start : start + _GROUPED_AT_ONCE]
             )
+            if not with_fragments and "" in hrefs:
+                firsts, counts = list(compress(firsts, hrefs)), list(compress(counts, hrefs))
+                hrefs = list(filter(None, hrefs))
             if start:
                 firsts = [start + place for place in firsts]
             for at in range(0, len(firsts), LINKS_AT_ONCE):

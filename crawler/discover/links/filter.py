@@ -87,10 +87,13 @@ class LinkFilter:
         """Judge each link with the cache, see `LinkJudge.judge`."""
         return self._judge.judge(links, base_url, grouped=False)
 
-    def judge_distinct(self, links: Sequence[Link], base_url: str, /) -> JudgedSteps:
-        """Judge one of equal links. Where links may be unwanted, each is looked at: equal ones may differ in `rel`,
-        and each unwanted one is reported."""
-        return self._judge.judge(links, base_url, grouped=self.unwanted_reason is None)
+    def judge_distinct(self, links: Sequence[Link], base_url: str, /, *, parent: CrawlUrl) -> JudgedSteps:
+        """Judge one of equal links of a page. Where links may be unwanted, each is looked at: equal ones may differ in
+        `rel`, and each unwanted one is reported. Links to a mere fragment of the page, which most large pages have,
+        change nothing."""
+        leads_away = not base_url == parent.url == parent.canonical
+        grouped = self.unwanted_reason is None
+        return self._judge.judge(links, base_url, grouped=grouped, with_fragments=leads_away)
 
     def redirect_refusal(self, target: Target, parent: CrawlUrl, /) -> Refusal | Trap | None:
         """Why a redirect of `parent` to the target is not followed; None if it is."""
