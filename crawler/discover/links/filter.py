@@ -111,7 +111,7 @@ class LinkFilter:
         if parent.kind in EMBEDDED:
             return None
         url = parent.via or parent.url if parent.kind == SITEMAP else parent.url
-        page = self._urls.read(url, url)
+        page = self._urls.read("", url)  # what a URL means on its own page, without looking for its parts
         return None if isinstance(page, BadUrl) or not self.scope.lends(page) else page
 
     def refusal_near(self, target: Target, page: Target | None, kind: LinkKind, /) -> Refusal | Trap | None:
