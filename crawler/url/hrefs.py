@@ -62,7 +62,9 @@ _PLAIN: Final = re.compile(
 """Hrefs whose characters the standard leaves unchanged, if there are no dot segments: a host, which still must be
 parsed, with or without a path; a path; or a relative path; and a query. The second group begins with the first mark."""
 _DOTS: Final = re.compile(r"[^?]*?/\.\.?(?:[/?]|$)")
-_OPAQUE: Final = re.compile(r"(?!(?:https?|wss?|ftp|file):)[a-z][a-z0-9+.-]*+:[^/\t\n\r]", re.IGNORECASE | re.ASCII)
+_OPAQUE: Final = re.compile(
+    r"(?!(?:https?|wss?|ftp|file):)[a-z][a-z0-9+.-]*+:[^/\t\n\r]|file:///", re.IGNORECASE | re.ASCII
+)
 _LONGEST: Final = 2048
 """Characters of a plain href, and of a base, which is cached."""
 
@@ -136,7 +138,7 @@ def may_repeat(path: str, least: int, /) -> bool:
 
 
 def is_opaque(href: str, /) -> bool:
-    """Whether the href certainly has a scheme without hosts, such as `data:` or `mailto:`. Such hrefs may be long."""
+    """Whether the href is certainly a URL without a host, such as `data:` or `mailto:` ones. Such hrefs may be long."""
     return _OPAQUE.match(href) is not None and href.isascii()
 
 

@@ -228,6 +228,8 @@ def join(base: str, href: str, /) -> str | None:
     if found := join_plain(href, base_of(base)):
         origin, path, _ = found
         return f"{origin.text}{path}"
+    if is_opaque(href):
+        return None
     try:
         url = join_url(base, href)
     except ValueError:

@@ -87,6 +87,8 @@ def test_fragment_and_credentials_are_never_fetched() -> None:
         ("javascript:void(0)", BadUrl.SCHEME),
         ("data:text/html," + "x" * 100_000, BadUrl.SCHEME),
         ("ftp://example.org/", BadUrl.SCHEME),
+        ("file:///a|\n/b", BadUrl.SCHEME),
+        ("file://[/", BadUrl.INVALID),
         ("http://[::1", BadUrl.INVALID),
         ("https://exa mple.org/", BadUrl.INVALID),
         ("http://\ud800/", BadUrl.INVALID),
@@ -352,6 +354,7 @@ PIECES = [
     ":",
     "mailto:",
     "x-1.b+c:",
+    "file:///",
 ]
 
 
@@ -371,7 +374,7 @@ def is_url(base: str, href: str) -> bool:
     return True
 
 
-@given(st.from_regex(r"[a-zA-Z][a-zA-Z0-9+.-]{0,6}:[\x00-\x7f\ud800]{0,8}", fullmatch=True))
+@given(st.from_regex(r"([a-zA-Z][a-zA-Z0-9+.-]{0,6}:|FILE:///)[\x00-\x7f\ud800]{0,8}", fullmatch=True))
 def test_what_has_another_scheme_is_told_from_what_is_no_url(href: str) -> None:
     target = UrlReader().read(href, BASE)
     if isinstance(target, BadUrl):
@@ -517,6 +520,7 @@ def test_host_and_origin_of_a_serialised_url() -> None:
 def test_joining_keeps_the_fragment_and_refuses_other_schemes() -> None:
     assert join("https://example.org/a/b", "../c#d") == "https://example.org/c#d"
     assert join("https://example.org/", "mailto:x@example.org") is None
+    assert join("https://example.org/", "file:///a#b") is None
     assert join("https://example.org/", "http://[") is None
 
 
