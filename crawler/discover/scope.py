@@ -88,15 +88,15 @@ class Scope:
         *,
         within: Within,
         seeds: Sequence[Target],
-        reach: Callable[[str], Reach] | None = None,
+        reach: Reach | Callable[[str], Reach] | None = None,
         offsite_embeds: bool = False,
         places: Sequence[str] = (),
         exclude_places: Sequence[str] = (),
         ports: Ports | None = None,
     ) -> None:
         """`places` belong to the crawl in addition to those of the seeds, and `exclude_places` do not; `surt_prefixes`
-        describes how they are written. `reach` returns the limits of a URL's site; by default there are none.
-        `offsite_embeds` admits images, scripts and styles from other hosts."""
+        describes how they are written. `reach` has the limits of all sites, or returns those of a URL's site; by
+        default there are none. `offsite_embeds` admits images, scripts and styles from other hosts."""
         self._place_of = _place_function(within)
         self._within_any = within == "any"
         self._by_prefix = within == "prefix"
@@ -105,8 +105,8 @@ class Scope:
         self._extra_places = SurtPrefixes(places) or None
         self._excluded_places = SurtPrefixes(exclude_places) or None
         self._ports = ports or Ports()
-        unlimited = Reach()
-        self._reach = reach or (lambda _: unlimited)
+        reach = reach or Reach()
+        self._reach = (lambda _: reach) if isinstance(reach, Reach) else reach
         self._offsite_embeds = offsite_embeds
         self.distinguishes_embeds = offsite_embeds and within != "any"
         """Whether `judge` may depend on the kind of a link."""
@@ -114,13 +114,20 @@ class Scope:
         self._refusal_of_site: Callable[[str], Refusal | None] | None = None
         """What `judge` says before the patterns, if that depends on the site alone. Most new links of a page lead to
         few sites."""
+        self.judge_site: Callable[[str], tuple[Refusal | None, int | None]] | None = None
+        """What `judge` says of each URL of a site, if nothing but the site decides, as is usual."""
         if not (depends_on_path or self.distinguishes_embeds):
             within_places = None if self._within_any else self._places
             of_site = partial(_judge_site, ports=self._ports, places=within_places, by_domain=within == "domain")
             self._refusal_of_site = lru_cache(maxsize=_SITES_REMEMBERED)(of_site)
+            if isinstance(reach, Reach) and not reach.has_patterns:
+                max_depth = reach.max_depth
+                self.judge_site = lru_cache(maxsize=_SITES_REMEMBERED)(lambda site: (of_site(site), max_depth))
 
     def judge(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[Refusal | None, int | None]:
         """Why the URL is refused, and its greatest depth. This does not depend on the page, so it can be cached."""
+        if self.judge_site is not None:
+            return self.judge_site(target.site)
         reach = self._reach(target.url)
         if self._refusal_of_site is not None:
             refusal = self._refusal_of_site(target.site)

@@ -210,11 +210,14 @@ def test_what_is_remembered_of_a_site_holds_for_each_of_its_urls(
     within: Within, seeds: list[Target], targets: list[Target], has_patterns: bool
 ) -> None:
     reach = Reach(exclude=["a"] if has_patterns else [], max_depth=3)
-    limits: dict[str, Any] = {"within": within, "seeds": seeds, "reach": lambda _: reach, "ports": Ports([81])}
-    remembering = Scope(**limits)
-    thorough = Scope(**limits, exclude_places=["http://never.test/"])  # so that each URL is looked at
+    limits: dict[str, Any] = {"within": within, "seeds": seeds, "ports": Ports([81])}
+    remembering, by_site = Scope(**limits, reach=lambda _: reach), Scope(**limits, reach=reach)
+    # So that each URL is looked at:
+    thorough = Scope(**limits, reach=lambda _: reach, exclude_places=["http://never.test/"])
+    assert (by_site.judge_site is None) == has_patterns
+    assert (remembering.judge_site, thorough.judge_site) == (None, None)
     for target in [*targets, url("http://e.org:81/"), url("http://e.org:22/"), *targets]:
-        assert remembering.judge(target) == thorough.judge(target)
+        assert remembering.judge(target) == by_site.judge(target) == thorough.judge(target)
 
 
 @given(st.sampled_from(["host", "domain", "prefix"]), _SOME_URLS, _SOME_URLS, _SOME_URLS)

@@ -34,6 +34,7 @@ _ABSOLUTE: Final = ("https://", "http://")
 _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 """Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
+_OUT_OF_SCOPE: Final = Refusal.OUT_OF_SCOPE
 _NONE: Final[dict[str, Judgement]] = {}
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters of an href, and of its base. Without a limit, images inlined as data and long bases would fill the
@@ -151,15 +152,15 @@ class LinkJudge:
 
     def _judge_hrefs(self, hrefs: list[str], base_url: str, *, kind: LinkKind) -> list[Judgement]:
         judgements: list[Judgement] = []
-        judge, traps = self._scope.judge, self._traps
+        judge_site, judge, traps = self._scope.judge_site, self._scope.judge, self._traps
         for href, target in zip(hrefs, self._urls.read_many(hrefs, base_url), strict=True):
             if not isinstance(target, Target):
                 judgements.append(Judgement(target))
                 continue
-            reason, max_depth = judge(target, kind=kind)
+            reason, max_depth = judge_site(target.site) if judge_site else judge(target, kind=kind)
             refusal = reason or traps(target.url).refusal(target)
             allowed = target if refusal is None and href and target.canonical.isascii() else None
-            outside = target if reason and reason is Refusal.OUT_OF_SCOPE and href else None
+            outside = target if reason is _OUT_OF_SCOPE and href else None
             most = ANY_DEPTH if max_depth is None else max_depth
             judgements.append(Judgement(target, refusal, most, allowed, outside))
         return judgements

@@ -152,13 +152,13 @@ def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]
 
 
 def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
-    scope = loaded.config.scope
+    scope, reach = loaded.config.scope, sites.each(_reach)
     for alone in sites.alone():
         _reach(alone)  # refuses an invalid pattern now, not when the first link leads there
     return Scope(
         within=scope.within,
         seeds=seeds,
-        reach=sites.each(_reach).of,
+        reach=reach.everywhere or reach.of,
         offsite_embeds=scope.offsite_embeds,
         ports=ports(loaded, seeds),
         places=_places(loaded, "scope.places", scope.places, scope.place_files),
