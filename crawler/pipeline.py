@@ -296,5 +296,5 @@ class Pipeline:
 
     def _count_links(self, discovered: Discovered) -> None:
         self.counters.links += len(discovered.urls)
-        if discovered.refused:  # to update a Counter with nothing takes 3 us
-            self.counters.refused.update(discovered.refused)
+        for reason, count in discovered.refused.items():  # `update` takes 2 us to begin
+            self.counters.refused[reason] += count

@@ -81,11 +81,11 @@ class LinkCache:
         absolute: dict[str, Judgement] = {}
         relative: dict[str, Judgement] = {}
         for href, judgement in found.items():
-            if not 0 < len(href) <= _MAX_REMEMBERED_LENGTH:
+            if len(href) > _MAX_REMEMBERED_LENGTH:
                 continue
             if href.startswith(_ABSOLUTE):
                 absolute[href] = judgement
-            elif (first := href[0]) == "/":
+            elif (first := href[:1]) == "/":
                 rooted[href] = judgement
             elif (first > "?" and first not in "hH") or not _DEPENDS_ON_DOCUMENT.match(href):
                 relative[href] = judgement

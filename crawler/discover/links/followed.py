@@ -1,7 +1,6 @@
 """Collects the links of one page that the crawl follows. Pure."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Final
 
 from crawler.discover.focus import WORST_PRECEDENCE, Focus, precedence_of
@@ -65,6 +64,8 @@ class FollowedLinks:
         self._outside: list[tuple[str, str]] | None = None
         """The refusals, once it is known that each link out of the seeds' scope is refused, and nothing else is done
         about it. Most links that a crawl refuses are such ones."""
+        self._lent: tuple[Target | None] | None = None
+        """The page that lends its host to the links, or None; known once a link leads out of the seeds' scope."""
         self._of_fragments = ""
         """The URL to which links to a mere fragment lead, if it is another page: a <base> may say so."""
 
@@ -153,10 +154,13 @@ class FollowedLinks:
     def _refusal(self, link: Link, target: Target, judgement: Judgement) -> str | None:
         refusal = judgement.refusal
         if refusal is Refusal.OUT_OF_SCOPE:
-            if self._lending_page is None:
+            if self._lent is None:
+                self._lent = (self._filter.lending_page(self._parent),)
+            [lending_page] = self._lent
+            if lending_page is None:
                 self._outside = self.refusals if self._on_outside is None else None
                 return refusal
-            refusal = self._filter.refusal_near(target, self._lending_page, link.kind)
+            refusal = self._filter.refusal_near(target, lending_page, link.kind)
             if refusal is Refusal.OUT_OF_SCOPE:
                 return refusal
         elif isinstance(refusal, Trap) and link.kind is not LinkKind.LINK:
@@ -166,10 +170,6 @@ class FollowedLinks:
         if refusal is None and len(self._firsts) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
         return refusal
-
-    @cached_property
-    def _lending_page(self) -> Target | None:
-        return self._filter.lending_page(self._parent)
 
     def _nested_refusal(self, target: Target) -> str | None:
         """Why a sitemap that another one names, or robots.txt, is refused."""
