@@ -22,6 +22,10 @@ _ANY_YEAR: Final = re.compile(r"[2-9](?<![0-9].)[0-9]{3}")
 """The first digit stands before the look-behind, because Python searches for it faster so."""
 
 
+find_year: Final = _ANY_YEAR.search
+"""Whether a path and query have a number that may be a year, from 2000 on."""
+
+
 @cache
 def _date() -> re.Pattern[str]:
     return re.compile(

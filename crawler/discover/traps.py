@@ -10,11 +10,13 @@ and many parameters.
 
 from collections import Counter
 from enum import StrEnum
+from functools import cache
+from sys import maxsize
 from typing import Final
 
 import msgspec
 
-from crawler.discover.calendars import dates_in, latest_year
+from crawler.discover.calendars import dates_in, find_year, latest_year
 from crawler.page import EMBEDDED, SITEMAP, LinkKind
 from crawler.url.hrefs import may_repeat
 from crawler.url.urls import Target
@@ -55,13 +57,20 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
 
     def refusal(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> Trap | None:
         """The trap that a URL from a link of that kind shows; None if it shows none."""
+        path = target.path
+        if (
+            path.count("/") <= _few_slashes(self.max_segments, self.max_repeats)
+            and "?" not in path
+            and not find_year(path)
+        ):
+            return None  # as for many URLs, without looking for each trap
         if kind in EMBEDDED:
-            return self._trap_by_shape(target.path, times=_LOOSER_FOR_EMBEDS)
-        if trap := self._trap_by_shape(target.path, times=1):
+            return self._trap_by_shape(path, times=_LOOSER_FOR_EMBEDS)
+        if trap := self._trap_by_shape(path, times=1):
             return trap
         if self.calendar_years is None or kind in _KNOWN:
             return None
-        return Trap.CALENDAR if self._is_far(target.path, last=self.year + self.calendar_years) else None
+        return Trap.CALENDAR if self._is_far(path, last=self.year + self.calendar_years) else None
 
     def _trap_by_shape(self, path: str, *, times: int) -> Trap | None:
         """The trap that the segments and parameters show. `times` multiplies the limits."""
@@ -97,6 +106,12 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
             return False
         near = self.year + _NEAR_YEARS
         return any(year > last and (is_sure or year <= near) for year, is_sure in dates_in(path))
+
+
+@cache
+def _few_slashes(max_segments: int | None, max_repeats: int | None) -> int:
+    """How many slashes show neither too many segments nor one too often."""
+    return min(maxsize if most is None else most for most in (max_segments, max_repeats))
 
 
 def _is_empty(parameter: str) -> bool:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.discover import traps
 from crawler.discover.quota import (
     PAGES,
     OverQuota,
@@ -104,6 +105,22 @@ def test_no_repetition_is_overlooked(segments: list[str], limit: int, is_compile
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hrefs, "IS_COMPILED", is_compiled)
         assert may_repeat("/" + "/".join(segments), limit) or not _repeats(segments, limit)
+
+
+_LIMITS = st.sampled_from([None, 0, 1, 2, 9])
+
+
+@given(
+    st.lists(st.sampled_from(["a", "a", "b", "1", "2040", "05", "-", "?", "&a=", "", "/"]), max_size=12).map("/".join),
+    st.builds(Traps, max_segments=_LIMITS, max_repeats=_LIMITS, calendar_years=st.just(10), year=st.just(2026)),
+    st.sampled_from(LinkKind),
+)
+def test_a_url_that_needs_no_look_for_each_trap_shows_none(path: str, limits: Traps, kind: LinkKind) -> None:
+    target = READER.seed(f"https://example.org/{path}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(traps, "_few_slashes", lambda *_: -1)
+        expected = limits.refusal(target, kind=kind)
+    assert limits.refusal(target, kind=kind) is expected
 
 
 def test_limits_that_are_unset_refuse_nothing() -> None:
