@@ -1,11 +1,21 @@
 """Cases for the loops over the links of a page. The reference is written in Python."""
 
+from collections.abc import Callable
+from operator import attrgetter
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 from crawler.discover.links import _bulk as compiled
-from crawler.discover.links.bulk import follow_in_python, group_in_python, look_up_in_python
+from crawler.discover.links.bulk import (
+    divide_in_python,
+    follow_in_python,
+    group_in_python,
+    judge_in_python,
+    look_up_in_python,
+)
+from crawler.discover.links.judgement import ANY_DEPTH, Judgement
+from crawler.discover.scope import Refusal
 from tests.sanitizers.calls import Call, odd_value
 from tests.sanitizers.corpus import Corpus, make_href
 
@@ -13,7 +23,19 @@ from tests.sanitizers.corpus import Corpus, make_href
 class _Slotted:
     """Holds its attributes as a Struct does. Some may have no value."""
 
-    __slots__ = ("allowed", "canonical", "href", "kind", "max_depth", "outside", "refusal", "url")
+    __slots__ = (
+        "allowed",
+        "canonical",
+        "href",
+        "kind",
+        "max_depth",
+        "outside",
+        "refusal",
+        "site",
+        "told",
+        "trap",
+        "url",
+    )
 
     def __init__(self, **values: Any) -> None:
         for name, value in values.items():
@@ -24,6 +46,7 @@ class _Inheriting(_Slotted):
     pass
 
 
+_SITES = "abc"
 _MAKERS = SimpleNamespace, _Slotted, _Slotted, _Slotted, _Inheriting
 
 
@@ -34,6 +57,12 @@ def compare(chance: Random, corpus: Corpus) -> None:
     firsts, hrefs, counts = groups
     dicts = _dicts(chance, hrefs)
     assert compiled.look_up(hrefs, dicts) == look_up_in_python(hrefs, dicts)
+    meant = [_target(chance, href) for href in hrefs]
+    by = _by_scope(chance)
+    judged = compiled.judge(hrefs, meant, *by, Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH)
+    assert judged == judge_in_python(hrefs, meant, *by)
+    longest = chance.choice((9, 512))
+    assert compiled.divide(hrefs, judged, longest) == divide_in_python(hrefs, judged, longest)
     judgements, depth = [_judgement(chance, href) for href in hrefs], chance.randrange(4)
     results = []
     for follow in (compiled.follow, follow_in_python):
@@ -64,9 +93,38 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
         (compiled.group_links, (links,)),
         (compiled.group_links, (odd,)),
         (compiled.look_up, ([link.href for link in links], _dicts(chance, [link.href for link in links]))),
+        _judge(chance, [link.href for link in links], lambda href: _target(chance, href)),
+        _judge(chance, [link.href for link in odd], lambda _: _odd_target(chance)),
+        (compiled.divide, ([link.href for link in odd], list(odd), 512)),
         follow(judgements),
         follow(odd_judgements),
     ]
+
+
+def _judge(chance: Random, hrefs: list[Any], target: Callable[[Any], Any]) -> Call:
+    by = *_by_scope(chance), Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH
+    return compiled.judge, (hrefs, [target(href) for href in hrefs], *by)
+
+
+def _by_scope(chance: Random) -> tuple[Any, bool, Any]:
+    """How targets or their sites are judged. Functions of Python may not survive to be called without memory."""
+    reasons = Refusal.OUT_OF_SCOPE, Refusal.PORT, None, None
+    told = {site: (chance.choice(reasons), chance.choice((None, 2))) for site in _SITES}
+    by_site = chance.random() < 0.5
+    return told.__getitem__ if by_site else attrgetter("told"), by_site, attrgetter("trap")
+
+
+def _target(chance: Random, href: str) -> Any:
+    if chance.random() < 0.2:
+        return "no URL"
+    told = chance.choice((Refusal.OUT_OF_SCOPE, None)), chance.choice((None, 2))
+    canonical = chance.choice((href, "\xe9", "\ud800"))
+    return _made(chance, canonical=canonical, site=chance.choice(_SITES), told=told, trap=chance.choice((None, "t")))
+
+
+def _odd_target(chance: Random) -> Any:
+    values = {name: odd_value(chance) for name in ("canonical", "site", "told", "trap")}
+    return chance.choice((odd_value(chance), _made(chance, **values)))
 
 
 def _links(chance: Random, corpus: Corpus) -> list[Any]:

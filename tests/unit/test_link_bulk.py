@@ -5,6 +5,7 @@ from itertools import count, islice
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from crawler.discover.links import bulk
 from crawler.discover.links.judgement import ANY_DEPTH, Judgement
 from crawler.discover.scope import Refusal
+from crawler.discover.traps import Trap
 from crawler.page import Link, LinkKind
-from crawler.url.urls import Target, UrlReader
+from crawler.url.urls import BadUrl, Target, UrlReader
 
 BASE = "https://example.org/"
 
@@ -33,6 +35,8 @@ def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     if request.param == "python":
         monkeypatch.setattr(bulk, "group_links", bulk.group_in_python)
         monkeypatch.setattr(bulk, "look_up", bulk.look_up_in_python)
+        monkeypatch.setattr(bulk, "judge", bulk.judge_in_python)
+        monkeypatch.setattr(bulk, "divide", bulk.divide_in_python)
         monkeypatch.setattr(bulk, "follow", bulk.follow_in_python)
 
 
@@ -92,6 +96,89 @@ def test_the_first_dict_that_has_an_href_answers() -> None:
     assert bulk.look_up(["a", "x", "b", "a"], ({"a": a}, {"a": c, "b": b})) == ([a, None, b, a], [1])
     assert bulk.look_up(["a", "x"], ()) == ([None, None], [0, 1])
     assert bulk.look_up([], ({"a": a},)) == ([], [])
+
+
+def test_hrefs_are_judged_by_scope_and_then_by_traps() -> None:
+    out, deep, trapped = target("//out.test/"), target("deep"), target("trapped")
+    inside, home = target("a"), target("")
+    told: dict[Target, tuple[Refusal | None, int | None]] = {out: (Refusal.OUT_OF_SCOPE, None), deep: (None, 3)}
+
+    def trap_of(given: Target) -> Trap | None:
+        assert given is not out
+        return Trap.CALENDAR if given is trapped else None
+
+    def judge(given: Target) -> tuple[Refusal | None, int | None]:
+        return told.get(given, (Refusal.PORT if given.path == "/port" else None, None))
+
+    hrefs = ["a", "//out.test/", "deep", "trapped", "mailto:x", "", ""]
+    targets: list[Target | BadUrl] = [inside, out, deep, trapped, BadUrl.SCHEME, home, out]
+    assert bulk.judge(hrefs, targets, judge, False, trap_of) == [
+        Judgement(inside, allowed=inside),
+        Judgement(out, Refusal.OUT_OF_SCOPE, outside=out),
+        Judgement(deep, None, 3, deep),
+        Judgement(trapped, Trap.CALENDAR),
+        Judgement(BadUrl.SCHEME),
+        Judgement(home),
+        Judgement(out, Refusal.OUT_OF_SCOPE),
+    ]
+    port, beyond = target("/port"), msgspec.structs.replace(inside, canonical="https://example.org/\xe9\ud800")
+    assert bulk.judge(["/port", "b"], [port, beyond], judge, False, trap_of) == [
+        Judgement(port, Refusal.PORT),
+        Judgement(beyond),
+    ]
+
+
+def test_hrefs_may_be_judged_by_the_sites_where_they_lead() -> None:
+    asked: list[str] = []
+
+    def judge(site: str) -> tuple[Refusal | None, int | None]:
+        asked.append(site)
+        return None, 7
+
+    inside = target("a")
+    assert bulk.judge(["a"], [inside], judge, True, lambda _: None) == [Judgement(inside, None, 7, inside)]
+    assert asked == ["org,example"]
+
+
+def test_hrefs_are_divided_by_how_they_begin() -> None:
+    hrefs = ["https://a", "http://a", "/b", "c", "x" * 9, "x" * 10, "HTTP:d", "http:e", "hf", "?g", "", "h", "https:/h"]
+    judgements = [Judgement(BadUrl.INVALID, max_depth=number) for number in range(len(hrefs))]
+    absolute, rooted, relative, odd = bulk.divide(hrefs, judgements, 9)
+    assert (absolute, rooted) == ({hrefs[0]: judgements[0], hrefs[1]: judgements[1]}, {"/b": judgements[2]})
+    assert relative == {"c": judgements[3], "x" * 9: judgements[4]}
+    assert odd == hrefs[6:]
+
+
+_BEGINNINGS = st.lists(
+    st.sampled_from(["http", "s", ":", "/", "//", "h", "H", "?", "é", "\ud800", "@", " "]), max_size=5
+)
+_TOLD = st.tuples(st.sampled_from([None, *Refusal]), st.sampled_from([None, 0, 5]))
+
+
+@given(
+    st.lists(st.tuples(_BEGINNINGS.map("".join), st.sampled_from([*"abcé", BadUrl.SCHEME]))),
+    st.dictionaries(st.sampled_from("abcé"), _TOLD),
+    st.booleans(),
+    st.integers(0, 9),
+)
+def test_compiled_code_judges_and_divides_as_python_does(
+    given: list[tuple[str, str | BadUrl]],
+    told: dict[str, tuple[Refusal | None, int | None]],
+    by_site: bool,
+    longest: int,
+) -> None:
+    hrefs = [href for href, _ in given]
+    targets = [meant if isinstance(meant, BadUrl) else Target(meant, meant, "", meant, "", "") for _, meant in given]
+
+    def judge(asked: Target | str) -> tuple[Refusal | None, int | None]:
+        return told.get(asked if isinstance(asked, str) else asked.url, (None, None))
+
+    def trap_of(asked: Target) -> Trap | None:
+        return Trap.CALENDAR if asked.url == "b" else None
+
+    judgements = bulk.judge(hrefs, targets, judge, by_site, trap_of)
+    assert judgements == bulk.judge_in_python(hrefs, targets, judge, by_site, trap_of)
+    assert bulk.divide(hrefs, judgements, longest) == bulk.divide_in_python(hrefs, judgements, longest)
 
 
 def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
@@ -281,6 +368,31 @@ def test_the_first_error_is_kept_when_more_follow() -> None:
 def test_what_can_not_be_looked_up_is_an_error(hrefs: Any, dicts: Any) -> None:
     with pytest.raises(TypeError):
         pytest.importorskip("crawler.discover.links._bulk").look_up(hrefs, dicts)
+
+
+@pytest.mark.parametrize(
+    ("href", "target", "told", "error"),
+    [
+        (None, target("a"), (None, None), TypeError),
+        ("a", SimpleNamespace(), (None, None), AttributeError),
+        ("a", SimpleNamespace(site="a"), (None, None), AttributeError),
+        ("a", SimpleNamespace(site="a", canonical=1), (None, None), TypeError),
+        ("a", target("a"), None, TypeError),
+        ("a", target("a"), (None,), TypeError),
+    ],
+)
+def test_what_can_not_be_judged_is_an_error(href: Any, target: Any, told: Any, error: type[Exception]) -> None:
+    compiled = pytest.importorskip("crawler.discover.links._bulk")
+    by = (lambda _: told), True, (lambda _: None), Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH
+    with pytest.raises(error):
+        compiled.judge([href], [target], *by)
+    with pytest.raises(ValueError, match="each href"):
+        compiled.judge([href], [], *by)
+
+
+def test_what_can_not_be_divided_is_an_error() -> None:
+    with pytest.raises(TypeError):
+        pytest.importorskip("crawler.discover.links._bulk").divide([None], [None], 9)
 
 
 @pytest.mark.parametrize("given", [[None], [SimpleNamespace(href=None, kind=1)], [SimpleNamespace(href="a")] * 2, "a"])

@@ -7,9 +7,10 @@
 
 #include "_bulk_attributes.h"
 #include "_bulk_groups.h"
+#include "_bulk_judgements.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 8
+#define VERSION 9
 
 /* Where links are taken, and how it is read whether they may be. */
 typedef struct {
@@ -167,6 +168,8 @@ look_up(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"group_links", group_links, METH_VARARGS, NULL},
     {"look_up", look_up, METH_VARARGS, NULL},
+    {"judge", judge, METH_VARARGS, NULL},
+    {"divide", divide, METH_VARARGS, NULL},
     {"follow", follow, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -194,7 +197,7 @@ static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "crawler.discover.links._bulk",
-    .m_doc = "Groups and follows the links of a page; bulk.py does the same in Python.",
+    .m_doc = "Groups, judges and follows the links of a page; bulk.py does the same in Python.",
     .m_size = sizeof(module_state),
     .m_methods = methods,
     .m_slots = slots,

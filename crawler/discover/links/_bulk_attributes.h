@@ -6,11 +6,12 @@
 #include <Python.h>
 
 /* The attributes, whose names the module makes once. */
-enum { HREF, KIND, ALLOWED, MAX_DEPTH, CANONICAL, OUTSIDE, REFUSAL, URL, NAMES };
+enum { HREF, KIND, ALLOWED, MAX_DEPTH, CANONICAL, OUTSIDE, REFUSAL, URL, SITE, NAMES };
 
 static const char *const NAME_TEXTS[NAMES] = {
     [HREF] = "href",           [KIND] = "kind",       [ALLOWED] = "allowed", [MAX_DEPTH] = "max_depth",
     [CANONICAL] = "canonical", [OUTSIDE] = "outside", [REFUSAL] = "refusal", [URL] = "url",
+    [SITE] = "site",
 };
 
 typedef struct {

@@ -3,23 +3,30 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from crawler.discover.links.judgement import Judgement
+from crawler.discover.links.judgement import ANY_DEPTH, Judgement
+from crawler.discover.scope import Refusal
+from crawler.discover.traps import Trap
 from crawler.page import Link
-from crawler.url.urls import Target
+from crawler.url.urls import BadUrl, Target
 
 try:
     from crawler.discover.links import _bulk as compiled
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 8  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 9  # False if it was compiled from older code
 
 Groups = tuple[list[int], list[str], list[int]]
 """Where the first link of each group of equal ones stands among all, its href without fragment, and their number."""
 
 LookedUp = tuple[list[Judgement | None], list[int]]
+
+JudgeByScope = Callable[[Any], tuple[Refusal | None, int | None]]
+"""Tells of a target, or of its site, why scope refuses it, and its greatest depth."""
+
+Divided = tuple[dict[str, Judgement], dict[str, Judgement], dict[str, Judgement], list[str]]
 
 Collected = tuple[dict[str, int], set[str], list[int], list[Target], list[tuple[str, str]] | None]
 """What is known of a page's links: `found`, `refused`, `firsts`, `targets` and `refusals`, see `follow`."""
@@ -75,6 +82,61 @@ def look_up_in_python(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...],
     return found, [] if all(found) else [place for place, known in enumerate(found) if known is None]
 
 
+def judge_in_python(
+    hrefs: list[str],
+    targets: list[Target | BadUrl],
+    judge: JudgeByScope,
+    by_site: bool,
+    trap_of: Callable[[Target], Trap | None],
+    /,
+) -> list[Judgement]:
+    """The judgements on hrefs that mean those targets. `judge` is asked of the site of a target if `by_site`."""
+    judgements: list[Judgement] = []
+    for href, target in zip(hrefs, targets, strict=True):
+        if isinstance(target, str):
+            judgements.append(Judgement(target))
+            continue
+        reason, max_depth = judge(target.site if by_site else target)
+        refusal = trap_of(target) if reason is None else reason
+        allowed = target if refusal is None and href and target.canonical.isascii() else None
+        outside = target if reason is Refusal.OUT_OF_SCOPE and href else None
+        most = ANY_DEPTH if max_depth is None else max_depth
+        judgements.append(Judgement(target, refusal, most, allowed, outside))
+    return judgements
+
+
+def _judge_compiled(
+    hrefs: list[str],
+    targets: list[Target | BadUrl],
+    judge: JudgeByScope,
+    by_site: bool,
+    trap_of: Callable[[Target], Trap | None],
+    /,
+) -> list[Judgement]:
+    return compiled.judge(hrefs, targets, judge, by_site, trap_of, Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH)
+
+
+def divide_in_python(hrefs: list[str], judgements: list[Judgement], longest: int, /) -> Divided:
+    """The judgements on hrefs that have at most so many characters, and begin with http or https, with a slash, or
+    otherwise; and the hrefs of which only a closer look tells that."""
+    absolute: dict[str, Judgement] = {}
+    rooted: dict[str, Judgement] = {}
+    relative: dict[str, Judgement] = {}
+    odd: list[str] = []
+    for href, judgement in zip(hrefs, judgements, strict=True):
+        if len(href) > longest:
+            continue
+        if href.startswith(("https://", "http://")):
+            absolute[href] = judgement
+        elif (first := href[:1]) == "/":
+            rooted[href] = judgement
+        elif first > "?" and first not in "hH":
+            relative[href] = judgement
+        else:
+            odd.append(href)
+    return absolute, rooted, relative, odd
+
+
 def follow_in_python(
     places: list[int],
     counts: list[int],
@@ -116,4 +178,6 @@ def follow_in_python(
 
 group_list = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]
 look_up = compiled.look_up if IS_COMPILED else look_up_in_python
+judge = _judge_compiled if IS_COMPILED else judge_in_python
+divide = compiled.divide if IS_COMPILED else divide_in_python
 follow = compiled.follow if IS_COMPILED else follow_in_python

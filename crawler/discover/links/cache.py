@@ -11,10 +11,10 @@ from itertools import compress, islice
 from operator import not_
 from typing import Final, cast
 
-from crawler.discover.links.bulk import Groups, group_links, look_up, without_fragment
-from crawler.discover.links.judgement import ANY_DEPTH, Judgement
-from crawler.discover.scope import Refusal, Scope
-from crawler.discover.traps import Traps
+from crawler.discover.links.bulk import Groups, divide, group_links, judge, look_up, without_fragment
+from crawler.discover.links.judgement import Judgement
+from crawler.discover.scope import Scope
+from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
 from crawler.url.urls import Target, UrlReader, origin_of
@@ -30,11 +30,9 @@ _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#\t\n
 """Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
 may contain a line break."""
 
-_ABSOLUTE: Final = ("https://", "http://")
 _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 """Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
-_OUT_OF_SCOPE: Final = Refusal.OUT_OF_SCOPE
 _NONE: Final[dict[str, Judgement]] = {}
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters of an href, and of its base. Without a limit, images inlined as data and long bases would fill the
@@ -77,18 +75,8 @@ class LinkCache:
             hrefs = [href for href in hrefs if href not in found]
         if hrefs:
             found.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
-        rooted: dict[str, Judgement] = {}
-        absolute: dict[str, Judgement] = {}
-        relative: dict[str, Judgement] = {}
-        for href, judgement in found.items():
-            if len(href) > _MAX_REMEMBERED_LENGTH:
-                continue
-            if href.startswith(_ABSOLUTE):
-                absolute[href] = judgement
-            elif (first := href[:1]) == "/":
-                rooted[href] = judgement
-            elif (first > "?" and first not in "hH") or not _DEPENDS_ON_DOCUMENT.match(href):
-                relative[href] = judgement
+        absolute, rooted, relative, odd = divide(list(found), list(found.values()), _MAX_REMEMBERED_LENGTH)
+        relative.update((href, found[href]) for href in odd if not _DEPENDS_ON_DOCUMENT.match(href))
         for base, of_base in (("", absolute), (origin, rooted), (directory, relative)):
             if of_base and len(base) <= _MAX_REMEMBERED_LENGTH:
                 self._remember(base, of_base)
@@ -151,19 +139,12 @@ class LinkJudge:
         return places, hrefs, counts, [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
 
     def _judge_hrefs(self, hrefs: list[str], base_url: str, *, kind: LinkKind) -> list[Judgement]:
-        judgements: list[Judgement] = []
-        judge_site, judge, traps = self._scope.judge_site, self._scope.judge, self._traps
-        for href, target in zip(hrefs, self._urls.read_many(hrefs, base_url), strict=True):
-            if not isinstance(target, Target):
-                judgements.append(Judgement(target))
-                continue
-            reason, max_depth = judge_site(target.site) if judge_site else judge(target, kind=kind)
-            refusal = reason or traps(target.url).refusal(target)
-            allowed = target if refusal is None and href and target.canonical.isascii() else None
-            outside = target if reason is _OUT_OF_SCOPE and href else None
-            most = ANY_DEPTH if max_depth is None else max_depth
-            judgements.append(Judgement(target, refusal, most, allowed, outside))
-        return judgements
+        by_site = self._scope.judge_site
+        by_scope = by_site or partial(self._scope.judge, kind=kind)
+        return judge(hrefs, self._urls.read_many(hrefs, base_url), by_scope, by_site is not None, self._trap_of)
+
+    def _trap_of(self, target: Target) -> Trap | None:
+        return self._traps(target.url).refusal(target)
 
 
 def _separate(links: Sequence[Link]) -> Groups:
