@@ -10,7 +10,7 @@
 #include "_bulk_judgements.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 9
+#define VERSION 10
 
 /* Where links are taken, and how it is read whether they may be. */
 typedef struct {

@@ -97,8 +97,12 @@ beginning_of(PyObject *href, Py_ssize_t length)
     Py_UCS4 first = length > 0 ? PyUnicode_ReadChar(href, 0) : 0;
     if (first == '/')
         return ROOTED;
-    if (first != 'h')
-        return first > '?' && first != 'H' ? RELATIVE : BEGINNINGS;
+    if (first <= '?')
+        return BEGINNINGS;
+    if ((first != 'h' && first != 'H') || PyUnicode_FindChar(href, ':', 0, length, 1) < 0)
+        return RELATIVE;
+    if (first == 'H')
+        return BEGINNINGS;
     Py_ssize_t at = 1, scheme = length > 4 && PyUnicode_ReadChar(href, 4) == 's' ? 5 : 4;
     if (length < scheme + 3)
         return BEGINNINGS;

@@ -16,7 +16,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 9  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 10  # False if it was compiled from older code
 
 Groups = tuple[list[int], list[str], list[int]]
 """Where the first link of each group of equal ones stands among all, its href without fragment, and their number."""
@@ -130,7 +130,7 @@ def divide_in_python(hrefs: list[str], judgements: list[Judgement], longest: int
             absolute[href] = judgement
         elif (first := href[:1]) == "/":
             rooted[href] = judgement
-        elif first > "?" and first not in "hH":
+        elif first > "?" and (first not in "hH" or ":" not in href):
             relative[href] = judgement
         else:
             odd.append(href)

@@ -84,16 +84,13 @@ class LinkCache:
 
     def _remember(self, base: str, known: dict[str, Judgement]) -> None:
         """Add them to the young ones. When these are half of the capacity, they become the old ones."""
-        entries, left = iter(known.items()), len(known)
-        while left:
-            if self._young_count >= self._half:
-                self._old = self._young
-                self._young = {}
-                self._young_count = 0
-            share = min(left, self._half - self._young_count)
-            self._young.setdefault(base, {}).update(islice(entries, share))
-            self._young_count += share
-            left -= share
+        while len(known) > (room := self._half - self._young_count):
+            entries = iter(known.items())
+            self._young.setdefault(base, {}).update(islice(entries, room))
+            known = dict(entries)
+            self._old, self._young, self._young_count = self._young, {}, 0
+        self._young.setdefault(base, {}).update(known)
+        self._young_count += len(known)
 
 
 class LinkJudge:
