@@ -14,6 +14,7 @@ from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
 from crawler.read.feeds.json_feed import ReadHtml, json_feed_links
 from crawler.read.feeds.sitemaps import NO_LINKS, Listing, parse_url_list
 from crawler.read.feeds.unpack import GzipPieces
+from crawler.read.feeds.xml_prolog import MAX_PROLOG_BYTES, READABLE, find_root
 from crawler.read.sniff import JSON_FEED_MARK, is_xml, sniff_type
 
 _LIST_HEAD_BYTES: Final = 4096
@@ -31,7 +32,11 @@ def find_links(content_type: str, body: bytes, encoding: Encoding | None, url: s
     if content_type == "image/svg+xml":
         return _links_of_svg(to_utf8(body, encoding), url, read_html)
     if is_xml(content_type):
-        return _xml_links([to_utf8(body, encoding)], url=url, read_html=read_html)
+        xml = to_utf8(body, encoding)
+        root = find_root(xml[:MAX_PROLOG_BYTES])
+        # Many sites have some other XML, such as a description for search engines.
+        is_listing = root is not None and root.name in READABLE
+        return _xml_links([xml], url=url, read_html=read_html) if is_listing else NO_LINKS
     is_feed = content_type.endswith("json") and JSON_FEED_MARK in body
     return json_feed_links(to_text(body, encoding), url=url, read_html=read_html) if is_feed else NO_LINKS
 

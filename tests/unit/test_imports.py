@@ -168,6 +168,20 @@ except SystemExit as ended:
     assert set(done.stderr.split()) & NEVER_FOR_ONE_PAGE - loaded_by_python(repository) == set()
 
 
+def test_xml_that_lists_no_urls_loads_no_parser(repository: Path) -> None:
+    """Such as the description for search engines that many sites have."""
+    script = """
+import sys
+from crawler.read.encoding.text import UTF_8
+from crawler.read.listings import find_links
+for xml in (b"<?xml version='1.0'?><OpenSearchDescription><Url/></OpenSearchDescription>", b"<feed/>"):
+    assert find_links("text/xml", xml, UTF_8, "https://example.org/", None).links == []
+    print("lxml.etree" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=repository, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
 @pytest.mark.parametrize("module", ["crawler.operate.answers", "crawler.cli.run.part"])
 def test_what_many_crawls_need_loads_few_libraries(repository: Path, module: str) -> None:
     """What answers operators, and the process of a part."""
