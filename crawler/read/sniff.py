@@ -48,6 +48,8 @@ _TEXT_BOMS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _PAGE_START = re.compile(rb"\s*<(?:!doctype html|html)[ >\t\r\n\f/]", re.IGNORECASE)
 _PAGE_ROOT = re.compile(rb"\s*(?:<!doctype html[^<>\[]*>\s*)?<html[\s>]", re.IGNORECASE)
+_OBJECT_START = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\n\r]*\{")
+"""How a JSON Feed begins."""
 _LISTED_URL = re.compile(rb"""\s*https?://[^\s<>"',]+[ \t]*(?:[\r\n]|\Z)""", re.IGNORECASE)
 _TYPE_OF_FEED: Final = {
     b"urlset": "application/xml",
@@ -118,7 +120,9 @@ def may_be_listing(body: bytes, /) -> bool:
     if _PAGE_ROOT.match(body):
         return False  # to look through all of a page takes longer
     root = _root(body)
-    return (root is not None and root.name in READABLE) or JSON_FEED_MARK in body
+    if root is not None and root.name in READABLE:
+        return True
+    return _OBJECT_START.match(body) is not None and JSON_FEED_MARK in body
 
 
 def _unknown_type(head: bytes, body: bytes) -> str:

@@ -82,9 +82,11 @@ def test_no_prolog_breaks_or_stalls_it(declared: str | None, pieces: list[bytes]
         b"<html><p>jsonfeed.org",
         b"\n<!DOCTYPE html PUBLIC '-//W3C//DTD HTML 4.01//EN'>\n<HTML lang=en><p>jsonfeed.org<urlset>",
         b"<!doctype html><p>x",
+        b"\x89PNG\r\n\x1a\n{jsonfeed.org",
+        b'["jsonfeed.org"]',
     ],
 )
-def test_a_page_is_no_listing_whatever_it_tells_of_one(body: bytes) -> None:
+def test_other_documents_are_no_listings_whatever_they_tell_of_one(body: bytes) -> None:
     assert not may_be_listing(body)
 
 
@@ -92,6 +94,7 @@ def test_a_page_is_no_listing_whatever_it_tells_of_one(body: bytes) -> None:
     "body",
     [
         b'{"version": "https:\\/\\/jsonfeed.org\\/version\\/1.1"}',
+        b'\xef\xbb\xbf\r\n {"version": "jsonfeed.org"}',
         b"<!doctype html><urlset>",
         b"<!doctype html [<!ENTITY x 'y'>]><rss>",
         b"<!-- <html> --><feed>",
