@@ -25,6 +25,26 @@ is_ascii(const byte *at, ptrdiff_t length)
     return all < 0x80;
 }
 
+/* Whether a text is UTF-8 as Python decodes it: in the shortest form, without surrogates. */
+static int
+is_utf8(const byte *at, ptrdiff_t length)
+{
+    const byte *end = at + length;
+    while (at < end) {
+        byte first = *at++, next = at < end ? *at : 0;
+        if (first < 0x80)
+            continue;
+        int others = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+        if (first < 0xC2 || first > 0xF4 || end - at < others || (first == 0xE0 && next < 0xA0) ||
+            (first == 0xED && next > 0x9F) || (first == 0xF0 && next < 0x90) || (first == 0xF4 && next > 0x8F))
+            return 0;
+        for (; others > 0; others--, at++)
+            if ((*at & 0xC0) != 0x80)
+                return 0;
+    }
+    return 1;
+}
+
 /* Whether a text contains, or seems to contain, white space beyond ASCII, at which Python splits words. */
 static int
 has_wide_gap(const byte *at, ptrdiff_t length)
@@ -122,12 +142,8 @@ static outcome
 keep(scan *self, span text, part *kept)
 {
     buffer *bytes = &self->found->bytes;
-    if (!is_ascii(text.at, text.length)) {
-        PyObject *whole = string_of(text.at, text.length);
-        if (whole == NULL)
-            return none_made();
-        Py_DECREF(whole);
-    }
+    if (!is_ascii(text.at, text.length) && !is_utf8(text.at, text.length))
+        return GIVES_UP;
     *kept = (part){bytes->length, text.length};
     return append(bytes, text.at, text.length) < 0 ? FAILED : GOES_ON;
 }

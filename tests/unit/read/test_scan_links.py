@@ -4,7 +4,7 @@ import copy
 import pickle
 from collections.abc import Callable, Sequence
 from html.entities import html5
-from itertools import count, islice
+from itertools import count, islice, product
 from typing import Any
 
 import pytest
@@ -76,6 +76,22 @@ def test_queries_of_a_scan_are_encoded_as_those_of_a_list_are(tags: list[str]) -
 def test_links_that_are_ascii_are_not_made_for_their_queries() -> None:
     links = scanned("<a href='a?b'>\xe9</a>")
     assert encode_queries(links, Encoding("koi8-r", "meta")) is links
+
+
+def test_a_scan_reads_what_python_decodes_and_leaves_broken_text_to_a_parser() -> None:
+    compiled = pytest.importorskip("crawler.read.html._scan")
+    others = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS, KINDS, KEPT_META, False
+    following = (b"", *(bytes([byte]) for byte in b"a\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xff"))
+    for first in b"\x7f\x80\xbf\xc0\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5\xff":
+        for rest in map(b"".join, product(following, repeat=3)):
+            text = bytes([first]) + rest
+            found = compiled.scan(b"<a href='%b'>x</a>" % text, html5, Link, *others)
+            try:
+                expected = text.decode()
+            except UnicodeDecodeError:
+                assert found is None, text
+            else:
+                assert [link.href for link in found[0]] == [expected]
 
 
 def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
