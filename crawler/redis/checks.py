@@ -44,8 +44,8 @@ class ServerGone(ServerRefused):
 
 
 class ServerUnwritable(ServerRefused):
-    """The server takes no writes now: its memory is full, it can't save its data, lacks replicas, or runs a script for
-    long. That may pass."""
+    """The server takes no writes now: its memory is full, it can't save its data, is a replica, lacks replicas, or runs
+    a script for long. That may pass."""
 
 
 def permissions(prefix: str) -> str:
@@ -70,7 +70,7 @@ async def checked(server: Server, *, prefix: str, also_full: bool = False) -> As
                 for place, found in (await _information(client, server)).items():
                     if not also_full and (message := complaint(found, place)) is not None:
                         raise ServerRefused(message)
-                    if not also_full and (message := lack_of_memory(found, place)) is not None:
+                    if not also_full and (message := why_unwritable(found, place)) is not None:
                         raise ServerUnwritable(message)
                 if not also_full:
                     await _probe(client, server, prefix)
@@ -146,12 +146,6 @@ def complaint(found: Mapping[str, Any], place: str) -> str | None:
     version = str(found.get("redis_version", "0"))
     if tuple(int(number) for number in version.split(".")[:2]) < _MIN_VERSION:
         return f"expected Redis 6.2 or newer at {place}, found {version}"
-    if found.get("role") == "slave":
-        master = f"{found.get('master_host')}:{found.get('master_port')}"
-        return (
-            f"Redis at {place} is a replica, which takes no links; use the URL of its master, {master}, or one of "
-            "Sentinels, which know the master also after a failover"
-        )
     policy = found.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         return (
@@ -161,8 +155,15 @@ def complaint(found: Mapping[str, Any], place: str) -> str | None:
     return None
 
 
-def lack_of_memory(found: Mapping[str, Any], place: str) -> str | None:
-    """What has to be changed at a server whose memory is full, or nearly; None if it has room."""
+def why_unwritable(found: Mapping[str, Any], place: str) -> str | None:
+    """What has to be changed at a server that takes no writes: it is a replica, or its memory is full, or nearly. None
+    if it takes some."""
+    if found.get("role") == "slave":
+        master = f"{found.get('master_host')}:{found.get('master_port')}"
+        return (
+            f"Redis at {place} is a replica, which takes no links; use the URL of its master, {master}, or one of "
+            "Sentinels, which know the master also after a failover"
+        )
     limit, used = int(found.get("maxmemory", 0)), int(found.get("used_memory", 0))
     if limit and limit - used < HEADROOM_BYTES:
         return (

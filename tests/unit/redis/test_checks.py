@@ -19,8 +19,8 @@ from crawler.redis.checks import (
     ServerUnwritable,
     checked,
     complaint,
-    lack_of_memory,
     permissions,
+    why_unwritable,
 )
 from crawler.redis.client import connected, reason_of
 from crawler.redis.server import Server
@@ -46,7 +46,6 @@ async def use(server: Server, prefix: str = "tests") -> None:
     ("fault", "mended_by"),
     [
         ({"redis_version": "6.0.16"}, r"expected Redis 6\.2 or newer at HERE, found 6\.0\.16"),
-        ({"role": "slave", "master_host": "a", "master_port": 7}, r"is a replica.* its master, a:7"),
         ({"maxmemory_policy": "allkeys-lru"}, r"\(allkeys-lru\); put `maxmemory-policy noeviction`"),
     ],
 )
@@ -56,10 +55,20 @@ def test_a_server_that_can_not_be_used_is_told_what_to_change(fault: dict[str, o
 
 
 def test_a_server_whose_memory_is_nearly_full_is_told_how_much_it_needs() -> None:
-    message = lack_of_memory({**GOOD, "maxmemory": 4 << 20, "used_memory": 3 << 20}, "HERE")
+    message = why_unwritable({**GOOD, "maxmemory": 4 << 20, "used_memory": 3 << 20}, "HERE")
     assert re.search(r"uses 3\.0 MB of the 4\.0 MB .* `maxmemory 67mb`", message or "")
-    assert lack_of_memory({**GOOD, "maxmemory": 40 << 20, "used_memory": 3 << 20}, "HERE") is None
-    assert lack_of_memory(GOOD, "HERE") is None
+    assert why_unwritable({**GOOD, "maxmemory": 40 << 20, "used_memory": 3 << 20}, "HERE") is None
+    assert why_unwritable(GOOD, "HERE") is None
+
+
+@in_event_loop
+async def test_a_replica_is_told_with_its_master_and_may_be_used_when_it_takes_over() -> None:
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        client.replicaof("127.0.0.1", 1)
+        with pytest.raises(ServerUnwritable, match=r"is a replica.* its master, 127\.0\.0\.1:1, or one of Sentinels"):
+            await use(Server(url=server.url))
+        client.replicaof("NO", "ONE")
+        await use(Server(url=server.url))
 
 
 @in_event_loop
