@@ -283,7 +283,7 @@ async def test_a_set_that_can_not_be_used_any_more_ends_the_crawl_with_what_to_d
     await frontier.add(pages(1))
     with redis.Redis.from_url(server.url) as client:
         client.set("{onceover:visited:test}:set", "of another program")
-        with pytest.raises(StoreFailed, match=r"WRONGTYPE.*choose another set, and start the crawl again"):
+        with pytest.raises(StoreFailed, match=r"something else in .*choose another set, and start the crawl again"):
             await frontier.add(pages(2, 3))
         await first.die()
         client.delete("{onceover:visited:test}:set")
