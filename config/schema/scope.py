@@ -115,7 +115,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     max_depth: Annotated[
         int,
         between(0, 1_000_000, "links"),
-        meaning("Largest number of links between a seed and a page. A seed has depth 0."),
+        meaning(
+            "Largest number of links between a seed and a page. A seed has depth 0. What pages need to be shown "
+            "(embeds) may be up to five steps further away."
+        ),
         PER_SITE,
     ] = 20
     max_url_length: Annotated[int, between(16, 65_536, "characters"), meaning("Longer URLs are not crawled.")] = 2083

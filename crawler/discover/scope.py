@@ -8,7 +8,8 @@ refuses it is the reason:
    in one of the additional `places`;
 3. `exclude`: the URL must not lie in an excluded place, nor match an exclude pattern;
 4. `include`: if there are include patterns, the URL must match one of them. They narrow the scope, and exclude wins;
-5. `max_depth`: the URL must not be further away from a seed than that.
+5. `max_depth`: the URL must not be further away from a seed than that. What a page needs to be shown may be some steps
+   further, so that the deepest pages are as complete as the others.
 
 The last three may differ between sites (`reach`). The site of the URL counts, not that of the page that links to it.
 

@@ -218,6 +218,18 @@ def test_links_too_deep_are_refused() -> None:
     assert run_all(made.links(PAGE, links("b", "c"), parent=page(depth=4))).refused == {Refusal.TOO_DEEP: 2}
 
 
+def test_the_deepest_pages_have_what_they_need_to_be_shown() -> None:
+    made = discovery(max_depth=4)
+    given = [*links("a.css", kind=LinkKind.EMBED), *links("b.png", "c", "c"), *links("b.png", kind=LinkKind.CSS)]
+    given += links("d", kind=LinkKind.FRAME)
+    found = run_all(made.links(PAGE, given, parent=page(depth=4)))
+    assert [(url.url[-5:], url.depth, url.link_count) for url in found.urls] == [("a.css", 5, 1), ("b.png", 5, 2)]
+    assert found.refused == {Refusal.TOO_DEEP: 3}
+    for depth, followed in ((8, 1), (9, 0)):
+        found = run_all(made.links(PAGE, links("b.css", kind=LinkKind.CSS), parent=page(depth=depth)))
+        assert (len(found.urls), found.refused.get(Refusal.TOO_DEEP, 0)) == (followed, 1 - followed)
+
+
 def test_a_page_may_not_have_more_links_than_the_limit() -> None:
     found = run_all(discovery(max_links_per_page=2).links(PAGE, links("a", "b", "a", "c", "d"), parent=page()))
     assert [url.url[-1] for url in found.urls] == ["a", "b"]

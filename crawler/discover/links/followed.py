@@ -18,6 +18,9 @@ from frontier import CrawlUrl, UrlBatch
 MAX_NESTED_SITEMAPS: Final = 5
 """The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
 forever."""
+MOST_STEPS_TO_EMBEDS: Final = 5
+"""How much further from a seed than a page what a page needs to be shown may be: a style sheet may import another one,
+which names a font. Without a limit, style sheets that import others could go on forever."""
 
 
 class FollowedLinks:
@@ -58,8 +61,8 @@ class FollowedLinks:
         """Their weights, if there is a focus."""
         self._refused: set[str] = set()
         """The canonical URLs that are refused from this page."""
-        self._trapped: dict[str, int] = {}
-        """The number of links that a trap refused, by canonical URL."""
+        self._limited: dict[str, int] = {}
+        """The number of links that a trap or the depth refused, by canonical URL."""
         self._bad_hrefs: set[str] = set()
         self._outside: list[tuple[str, str]] | None = None
         """The refusals, once it is known that each link out of the seeds' scope is refused, and nothing else is done
@@ -93,10 +96,10 @@ class FollowedLinks:
     def urls(self) -> UrlBatch:
         """The URLs that are followed, in document order."""
         found = self._found
-        for canonical, count in self._trapped.items():
+        for canonical, count in self._limited.items():
             if canonical in found:
                 found[canonical] += count
-        self._trapped.clear()
+        self._limited.clear()
         return UrlBatch(list(found)[1:], list(found.values())[1:], self._make, is_ascii=self._is_ascii)
 
     def _judge(self, place: int, href: str, count: int, judgement: Judgement) -> None:
@@ -140,10 +143,10 @@ class FollowedLinks:
 
     def _refuse(self, link: Link, target: Target, reason: str, count: int) -> None:
         canonical, is_reported = target.canonical, False
-        if isinstance(reason, Trap) and link.kind not in EMBEDDED:
+        if (reason is Refusal.TOO_DEEP or isinstance(reason, Trap)) and link.kind not in EMBEDDED:
             # The same URL may come again as an embed, for which limits are looser.
-            is_reported = canonical in self._trapped
-            self._trapped[canonical] = self._trapped.get(canonical, 0) + count
+            is_reported = canonical in self._limited
+            self._limited[canonical] = self._limited.get(canonical, 0) + count
         else:
             self._refused.add(canonical)
         if not is_reported:
@@ -165,7 +168,8 @@ class FollowedLinks:
                 return refusal
         elif isinstance(refusal, Trap) and link.kind is not LinkKind.LINK:
             refusal = self._filter.trap(target, link.kind)
-        if self._parent.depth >= judgement.max_depth:
+        deepest = judgement.max_depth + (MOST_STEPS_TO_EMBEDS if link.kind in EMBEDDED else 0)
+        if self._parent.depth >= deepest:
             return Refusal.TOO_DEEP
         if refusal is None and len(self._firsts) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
