@@ -72,7 +72,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             "browsers do not block."
         ),
     ] = ()
-    offsite_embeds: Annotated[bool, meaning("Fetch images, scripts and styles of a page from any host.")] = False
+    offsite_embeds: Annotated[bool, meaning("Fetch images, scripts and styles of a page from anywhere.")] = False
     check_external: Annotated[
         bool,
         meaning(
