@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.network import Network
-from crawler.fetch.headers import default_headers
+from crawler.fetch.headers import default_headers, unrecorded_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -29,7 +29,10 @@ def http_fetcher(
     if not any(name.endswith("timeout_s") for name in settings):
         settings |= dict.fromkeys(("timeout_s", "connect_timeout_s", "head_timeout_s"), MAX_WAIT_S)
     named = {name: settings.pop(name) for name in RequestLimits.__struct_fields__ if name in settings}
-    limits = RequestLimits(headers=default_headers("onceover/1.0", headers or {}), **named)
+    configured = headers or {}
+    limits = RequestLimits(
+        headers=default_headers("onceover/1.0", configured), unrecorded=unrecorded_headers(configured), **named
+    )
     of_network = {name: settings.pop(name) for name in signature(Network).parameters if name in settings}
     guard = Guard(allow_private=allow_private, networks=allow_networks)
     network = Network(guard=guard, **of_network)

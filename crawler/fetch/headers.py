@@ -1,13 +1,18 @@
 """Makes the headers of a request, and says which of them are recorded."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from crawler.fetch.coding import ACCEPTED
+from crawler.fetch.request_limits import SECRET_HEADERS
 from crawler.page import Request
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+_PUBLIC_HEADERS = frozenset(
+    "accept accept-charset accept-language cache-control dnt from if-modified-since if-none-match pragma range referer "
+    "sec-gpc upgrade-insecure-requests user-agent".split()
+)
+"""Those that are recorded although somebody has configured them, because no site expects a secret there."""
 _FRAMING_HEADERS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding"})
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -80,8 +85,13 @@ def _as_received(validator: str) -> str | None:
         return None
 
 
-def recorded_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The headers of a request, without secrets."""
-    if _SECRET_HEADERS.isdisjoint(map(str.lower, headers)):
+def unrecorded_headers(configured: Iterable[str]) -> frozenset[str]:
+    """The names, in lower case, of the headers that records leave out, because they are or may be secret."""
+    return SECRET_HEADERS | (frozenset(map(str.lower, configured)) - _PUBLIC_HEADERS)
+
+
+def recorded_headers(headers: Mapping[str, str], unrecorded: frozenset[str]) -> list[tuple[str, str]]:
+    """The headers of a request without those that are not recorded."""
+    if unrecorded.isdisjoint(map(str.lower, headers)):
         return list(headers.items())
-    return [item for item in headers.items() if item[0].lower() not in _SECRET_HEADERS]
+    return [item for item in headers.items() if item[0].lower() not in unrecorded]

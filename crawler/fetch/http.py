@@ -96,9 +96,9 @@ class HttpFetcher:
         fetched: Fetched | None = None
         raw: bytes | None = None
         truncated: str | None = None
-        sent = SentRequest(request.url, fetched_at, monotonic())
-        claim = Claim(self._budget)
         limits = self._limits_of(request)
+        sent = SentRequest(request.url, fetched_at, monotonic(), limits.unrecorded)
+        claim = Claim(self._budget)
         signed: Signed | None = None
         try:
             url = SentUrl(request.url)

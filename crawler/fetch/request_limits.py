@@ -2,6 +2,9 @@
 
 import msgspec
 
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+"""Names of headers, in lower case, that are never recorded."""
+
 
 class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
     """`timeout_s` applies to the whole fetch, `connect_timeout_s` to each address, including TLS, and `head_timeout_s`
@@ -14,6 +17,8 @@ class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     headers: dict[str, str]
     """Headers of every request, a result of `headers.default_headers`."""
+    unrecorded: frozenset[str] = SECRET_HEADERS
+    """Names of headers that records leave out, a result of `headers.unrecorded_headers`."""
     timeout_s: float = 60.0
     connect_timeout_s: float = 10.0
     head_timeout_s: float = 30.0

@@ -47,6 +47,8 @@ class SentRequest(msgspec.Struct, frozen=True):
     """Seconds since 1970."""
     started_s: float
     """By the monotonic clock."""
+    unrecorded: frozenset[str]
+    """Names of headers that records leave out."""
 
 
 def read_at_once(response: Response, limits: RequestLimits) -> tuple[bytes, str | None] | None:
@@ -228,7 +230,7 @@ def _page(
         reason=reason if reason.isascii() else reason.encode("utf-8", "surrogateescape").decode("latin-1"),
         http_version="1.1" if version == (1, 1) else f"{version.major}.{version.minor}",
         headers=list(response.headers.lines),
-        request_headers=recorded_headers(response.request_headers),
+        request_headers=recorded_headers(response.request_headers, request.unrecorded),
         ip=ip,
         port=port,
         fetched_at=request.sent_at,

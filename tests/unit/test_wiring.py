@@ -17,7 +17,7 @@ from crawler.read.pdf.processes import PdfProcesses
 from crawler.url.canonical_rules import DEFAULT_RULES
 from crawler.wiring.components import discovering
 from crawler.wiring.components.content import content_reading
-from crawler.wiring.components.fetching import robots_lifetimes
+from crawler.wiring.components.fetching import request_limits, robots_lifetimes
 from crawler.wiring.components.processing import open_sinks
 from crawler.wiring.crawl import check_configuration, open_crawl
 from crawler.wiring.queue_settings import grouping
@@ -352,6 +352,12 @@ async def test_a_configuration_names_prefix_level_and_revisits_of_the_archive(tm
     ] * 2
     assert small_bytes < 0.9 * fast_bytes
     assert all(file.name.startswith("docs-") for file in (tmp_path / "small" / "warc").iterdir())
+
+
+def test_records_leave_out_configured_headers_that_may_be_secret() -> None:
+    limits = request_limits(loaded('fetch.headers={"X-Api-Key"="secret","DNT"="1"}').config)
+    assert limits.headers["X-Api-Key"] == "secret"
+    assert limits.unrecorded == {"authorization", "proxy-authorization", "cookie", "x-api-key"}
 
 
 async def test_each_part_of_a_crawl_has_names_of_its_own_for_its_archives(tmp_path: Path) -> None:

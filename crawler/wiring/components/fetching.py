@@ -16,7 +16,7 @@ from crawler.fetch.connect.routes import BadRoute, Routes
 from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.cookies import Cookies
 from crawler.fetch.descriptor import Descriptor, Parameters
-from crawler.fetch.headers import default_headers
+from crawler.fetch.headers import default_headers, unrecorded_headers
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
@@ -118,6 +118,7 @@ def request_limits(config: Config) -> RequestLimits:
         more["From"] = config.identity.email
     return RequestLimits(
         headers=default_headers(fetch.user_agent, more | fetch.headers),
+        unrecorded=unrecorded_headers(fetch.headers),
         timeout_s=fetch.timeout_s,
         connect_timeout_s=min(fetch.connect_timeout_s, fetch.timeout_s),
         head_timeout_s=fetch.head_timeout_s,

@@ -288,6 +288,20 @@ async def test_credentials_are_sent_and_not_recorded(fetchers: Fetchers) -> None
         assert "Authorization" not in dict(answered.request_headers)
 
 
+async def test_configured_headers_that_may_be_secret_are_sent_and_not_recorded(fetchers: Fetchers) -> None:
+    configured = {"X-Api-Key": "secret", "accept-LANGUAGE": "de"}
+    wanted = (("X-Requested-With", "script"), ("x-api-KEY", "theirs"))
+    async with raw_server({"/": [page()], "/bad": [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"]}) as server:
+        for path in ("/", "/bad"):
+            answered = await fetch(fetchers(headers=configured), server.url(path), headers=wanted)
+            found = answered.response if isinstance(answered, Failure) else answered
+            assert isinstance(found, Page)
+            assert server.seen[-1].header("X-Api-Key") == "secret"
+            recorded = {name.lower(): value for name, value in found.request_headers}
+            assert "x-api-key" not in recorded
+            assert (recorded["accept-language"], recorded["x-requested-with"]) == ("de", "script")
+
+
 # bodies
 
 TEXT = b"It was the best of times, it was the worst of times. " * 40
