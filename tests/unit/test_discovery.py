@@ -228,6 +228,9 @@ def test_the_deepest_pages_have_what_they_need_to_be_shown() -> None:
     for depth, followed in ((8, 1), (9, 0)):
         found = run_all(made.links(PAGE, links("b.css", kind=LinkKind.CSS), parent=page(depth=depth)))
         assert (len(found.urls), found.refused.get(Refusal.TOO_DEEP, 0)) == (followed, 1 - followed)
+    sitemap = msgspec.structs.replace(page(depth=4), kind=LinkKind.SITEMAP)
+    found = run_all(made.links(PAGE, links("b.png", kind=LinkKind.EMBED), parent=sitemap))
+    assert found.refused == {Refusal.TOO_DEEP: 1}
 
 
 def test_a_page_may_not_have_more_links_than_the_limit() -> None:

@@ -168,8 +168,9 @@ class FollowedLinks:
                 return refusal
         elif isinstance(refusal, Trap) and link.kind is not LinkKind.LINK:
             refusal = self._filter.trap(target, link.kind)
-        deepest = judgement.max_depth + (MOST_STEPS_TO_EMBEDS if link.kind in EMBEDDED else 0)
-        if self._parent.depth >= deepest:
+        # The images of a sitemap are those of the pages that it lists.
+        is_needed = link.kind in EMBEDDED and not self._is_sitemap
+        if self._parent.depth >= judgement.max_depth + (MOST_STEPS_TO_EMBEDS if is_needed else 0):
             return Refusal.TOO_DEEP
         if refusal is None and len(self._firsts) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
