@@ -27,11 +27,14 @@ def archives(directory: Path) -> list[Path]:
     """The archives in a directory, the oldest first, without their indexes.
 
     Their numbers tell the order. The prefix of a name changes with the settings, and its time follows a clock that may
-    be set back. Those without a number, which others wrote, come first, by name. Raises `OSError`; `glob` would take a
-    folder that may not be read for an empty one."""
+    be set back. Those without a number, which others wrote, come first, by name. What is still there of a complete
+    archive from when it was open does not count. Raises `OSError`; `glob` would take a folder that may not be read for
+    an empty one.
+    """
     paths = directory.iterdir() if directory.is_dir() else ()
-    found = (path for path in paths if path.name.endswith((_ARCHIVE, _ARCHIVE + OPEN)))
-    return sorted(found, key=lambda path: (serial_of(path), path.name))
+    found = {path.name: path for path in paths if path.name.endswith((_ARCHIVE, _ARCHIVE + OPEN))}
+    counting = (path for name, path in found.items() if not (name.endswith(OPEN) and name.removesuffix(OPEN) in found))
+    return sorted(counting, key=lambda path: (serial_of(path), path.name))
 
 
 def serial_of(archive: Path) -> int:

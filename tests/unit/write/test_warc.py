@@ -487,6 +487,36 @@ async def test_a_file_that_is_damaged_and_torn_is_set_aside_and_cut(
     assert "of a record that a crash left incomplete" in caplog.text
 
 
+@pytest.mark.parametrize("torn_bytes", [0, 30])
+async def test_a_complete_archive_is_not_replaced_by_a_copy_from_when_it_was_open(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, torn_bytes: int
+) -> None:
+    earlier = await left_open(tmp_path / "earlier", page(1), page(2))
+    sink = WarcSink(tmp_path / "now", clock=lambda: NOON)
+    await sink.write(page(1), record_of(page(1), 1))
+    (open_file,) = archives(tmp_path / "now")
+    half = open_file.read_bytes()
+    await sink.write(page(2), record_of(page(2), 2))
+    await sink.aclose()
+    (complete,) = archives(tmp_path / "now")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "now").iterdir()}
+
+    open_file.write_bytes(half[: len(half) - torn_bytes])
+    assert archives(tmp_path / "now") == [complete]
+    assert len(archived(tmp_path / "now")) == 1 + 2 * 3
+    await WarcSink(tmp_path / "now", clock=lambda: NOON).aclose()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "now").iterdir()} == before
+    assert "is complete, and it has all of that" in caplog.text
+
+    other = earlier.read_bytes()
+    open_file.write_bytes(other)
+    await WarcSink(tmp_path / "now", clock=lambda: NOON).aclose()
+    aside = complete.with_name(complete.name.replace(".warc.gz", ".damaged-0"))
+    after = {path.name: path.read_bytes() for path in (tmp_path / "now").iterdir()}
+    assert after == before | {aside.name: other}
+    assert f"what it lacks was moved to {aside.name}" in caplog.text
+
+
 async def test_an_archive_in_a_page_gives_no_records_when_its_own_is_damaged(tmp_path: Path) -> None:
     theirs = zlib.compress(b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 0\r\n\r\n\r\n\r\n", 6, wbits=31)
     holder = bytearray(zlib.compress(b"WARC/1.1\r\nX-Onceover-Number: 2\r\n\r\n" + theirs * 3, 0, wbits=31))
