@@ -92,7 +92,7 @@ def detect_encoding(body: bytes, /) -> str | None:
     it is the `FALLBACK`."""
     # Two encodings use ASCII bytes only: UTF-16, which shows by its NULs, and ISO-2022-JP, which shows by its escapes.
     head = body[:_DISGUISE_BYTES]
-    disguised = 5 * head.count(b"\0") >= len(head) > 0 or b"\x1b$" in body
+    disguised = 5 * head.count(b"\0") >= len(head) > 0 or (b"\x1b" in body and b"\x1b$" in body)
     if not disguised:
         if body.isascii():
             return None
