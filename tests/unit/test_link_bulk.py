@@ -33,7 +33,7 @@ def target(href: str) -> Target:
 @pytest.fixture(params=["best", "python"], autouse=True)
 def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(bulk, "group_links", bulk.group_in_python)
+        monkeypatch.setattr(bulk, "group_list", bulk.group_in_python)
         monkeypatch.setattr(bulk, "look_up", bulk.look_up_in_python)
         monkeypatch.setattr(bulk, "judge", bulk.judge_in_python)
         monkeypatch.setattr(bulk, "divide", bulk.divide_in_python)
@@ -42,12 +42,12 @@ def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 def test_links_that_differ_only_in_their_fragments_are_one_group() -> None:
     given = links("a", "b#x", "a#1", "a#2", "b", "", "#y", "a##")
-    assert bulk.group_links(given) == ([0, 1, 5], ["a", "b", ""], [4, 2, 2])
+    assert bulk.group_list(given) == ([0, 1, 5], ["a", "b", ""], [4, 2, 2])
 
 
 def test_white_space_before_a_fragment_belongs_to_the_url() -> None:
     given = links("a #x", "a", "a #y", "a?b\t#", " #x")
-    assert bulk.group_links(given) == (
+    assert bulk.group_list(given) == (
         [0, 1, 3, 4],
         ["a #", "a", "a?b\t#", " #"],
         [2, 1, 1, 1],
@@ -58,7 +58,7 @@ def test_a_link_of_another_kind_begins_a_group_of_its_own() -> None:
     link, embed = LinkKind.LINK, LinkKind.EMBED
     kinds = [link, link, embed, link, link]
     given = [Link(href, kind, str(number)) for number, (href, kind) in enumerate(zip("aaaba", kinds, strict=True))]
-    firsts, hrefs, counts = bulk.group_links(given)
+    firsts, hrefs, counts = bulk.group_list(given)
     assert firsts == [0, 2, 3, 4]
     assert hrefs == ["a", "a", "b", "a"]
     assert counts == [2, 1, 1, 1]

@@ -67,10 +67,14 @@ def group_in_python(links: list[Link], /) -> Groups:
     return firsts, bare, counts
 
 
-def group_links(links: Sequence[Link], /) -> Groups:
-    """Group the links of a page; links that can do so themselves, such as those of a scan, need not be made for it."""
-    group: Callable[[], Groups] | None = getattr(links, "group", None)
-    return group_list(list(links)) if group is None else group()
+def group_links(links: Sequence[Link], start: int, stop: int, /) -> Groups:
+    """Group the links of a page from one place up to another; links that can do so themselves, such as those of a scan,
+    need not be made for it."""
+    group: Callable[[int, int], Groups] | None = getattr(links, "group", None)
+    if group is not None:
+        return group(start, stop)
+    firsts, hrefs, counts = group_list(list(links[start:stop]))
+    return [start + place for place in firsts] if start else firsts, hrefs, counts
 
 
 def look_up_in_python(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> LookedUp:

@@ -113,14 +113,10 @@ class LinkJudge:
         hrefs differ at most in the fragment. Without `with_fragments`, pass over links to a mere fragment."""
         group = group_links if grouped else _separate
         for start in range(0, len(links), _GROUPED_AT_ONCE):
-            firsts, hrefs, counts = group(
-                links if len(links) <= _GROUPED_AT_ONCE else links[start : start + _GROUPED_AT_ONCE]
-            )
+            firsts, hrefs, counts = group(links, start, start + _GROUPED_AT_ONCE)
             if not with_fragments and "" in hrefs:
                 firsts, counts = list(compress(firsts, hrefs)), list(compress(counts, hrefs))
                 hrefs = list(filter(None, hrefs))
-            if start:
-                firsts = [start + place for place in firsts]
             for at in range(0, len(firsts), LINKS_AT_ONCE):
                 step = slice(at, at + LINKS_AT_ONCE)
                 yield partial(self._judge_together, links, firsts[step], hrefs[step], counts[step], base_url)
@@ -144,9 +140,10 @@ class LinkJudge:
         return self._traps(target.url).refusal(target)
 
 
-def _separate(links: Sequence[Link]) -> Groups:
-    hrefs = [without_fragment(link.href) if "#" in link.href else link.href for link in links]
-    return list(range(len(links))), hrefs, [1] * len(links)
+def _separate(links: Sequence[Link], start: int, stop: int) -> Groups:
+    hrefs = [link.href for link in links[start:stop]]
+    bare = [without_fragment(href) if "#" in href else href for href in hrefs]
+    return list(range(start, start + len(hrefs))), bare, [1] * len(hrefs)
 
 
 def _directory_of(base_url: str) -> str:

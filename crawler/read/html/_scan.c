@@ -7,7 +7,7 @@
 #include "_scan_start_tags.h"
 
 /* Raised with each change of the arguments or results of the scan. */
-#define VERSION 26
+#define VERSION 27
 
 static quirks
 quirks_of(span doctype)

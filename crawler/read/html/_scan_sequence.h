@@ -123,12 +123,13 @@ is_long(part text, const byte *bytes)
     return characters > LONGEST_GROUPED;
 }
 
-/* Fills `groups`, and returns their number. A table of that many places is empty. */
+/* Fills `groups` with links from one place up to another, and returns their number. A table of that many places is
+ * empty. */
 static Py_ssize_t
-group_all(const link_table *self, group *groups, Py_ssize_t *table, Py_ssize_t places)
+group_range(const link_table *self, Py_ssize_t from, Py_ssize_t to, group *groups, Py_ssize_t *table, Py_ssize_t places)
 {
     Py_ssize_t filled = 0;
-    for (Py_ssize_t i = 0; i < self->count; i++) {
+    for (Py_ssize_t i = from; i < to; i++) {
         group *made = &groups[filled];
         part href = self->links[i].href;
         take_href(made, href.length ? (const char *)self->bytes.at + href.at : "", href.length);
@@ -147,20 +148,23 @@ group_all(const link_table *self, group *groups, Py_ssize_t *table, Py_ssize_t p
     return filled;
 }
 
-/* Groups the links as bulk.py does: the place of the first of each group, its href without fragment, their number. */
+/* Groups links from one place up to another as bulk.py does: the place of the first of each group, its href without
+ * fragment, their number. */
 static PyObject *
-group_links(PyObject *object, PyObject *nothing)
+group_links(PyObject *object, PyObject *args)
 {
     link_table *self = (link_table *)object;
     PyObject *firsts = NULL, *hrefs = NULL, *counts = NULL, *result = NULL;
-    Py_ssize_t places = places_for(self->count), filled = 0;
-    group *groups = PyMem_Malloc(((size_t)self->count + 1) * sizeof(group));
+    Py_ssize_t from = 0, to = PY_SSIZE_T_MAX, filled = 0;
+    if (!PyArg_ParseTuple(args, "|nn", &from, &to))
+        return NULL;
+    Py_ssize_t grouped = PySlice_AdjustIndices(self->count, &from, &to, 1), places = places_for(grouped);
+    group *groups = PyMem_Malloc(((size_t)grouped + 1) * sizeof(group));
     Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
-    (void)nothing;
     if (groups == NULL || table == NULL)
         PyErr_NoMemory();
     else {
-        filled = group_all(self, groups, table, places);
+        filled = group_range(self, from, to, groups, table, places);
         firsts = PyList_New(filled);
         hrefs = PyList_New(filled);
         counts = PyList_New(filled);
@@ -200,7 +204,7 @@ drop_table(PyObject *object)
 static PyMethodDef table_methods[] = {
     {"are_ascii", are_ascii, METH_NOARGS, NULL},
     {"count", count_equal, METH_VARARGS, NULL},
-    {"group", group_links, METH_NOARGS, NULL},
+    {"group", group_links, METH_VARARGS, NULL},
     {"index", find_equal, METH_VARARGS, NULL},
     {"__reduce__", reduce_links, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -29,7 +29,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 26  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 27  # False if it was compiled from older code
     if IS_COMPILED:
         Sequence.register(compiled.Links)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from crawler.discover.links import cache
 from crawler.discover.links.bulk import group_in_python, group_links
 from crawler.page import Link, LinkKind
 from crawler.read.elements.link_tables import KEPT_META
@@ -58,7 +59,9 @@ def test_links_are_grouped_as_a_list_of_them_is(tags: list[str]) -> None:
     groups = scanned("".join(tags)).group()
     assert groups == group_in_python(list(scanned("".join(tags))))
     links = scanned("".join(tags))
-    assert groups == group_in_python(list(links)) == group_links(links) == links.group()
+    assert groups == group_in_python(list(links)) == group_links(links, 0, 30) == links.group()
+    for start, stop in ((0, 7), (7, 14), (14, 14), (29, 99)):
+        assert links.group(start, stop) == group_links(list(links), start, stop) == group_links(links, start, stop)
 
 
 @given(st.lists(tags, max_size=30))
@@ -109,7 +112,11 @@ def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
     assert sum(counts) == 2 * chosen
 
 
-def test_links_are_made_only_of_urls_that_somebody_asks_for() -> None:
+@pytest.mark.parametrize("grouped_at_once", [2, 2000])
+def test_links_are_made_only_of_urls_that_somebody_asks_for(
+    monkeypatch: pytest.MonkeyPatch, grouped_at_once: int
+) -> None:
+    monkeypatch.setattr(cache, "_GROUPED_AT_ONCE", grouped_at_once)
     made: list[str] = []
 
     def make(href: str, *others: Any) -> Link:
@@ -216,4 +223,4 @@ def test_the_links_of_a_page_in_utf_8_stay_as_they_were_scanned() -> None:
 def test_an_extract_of_a_scan_is_equal_to_one_of_a_list(html: str) -> None:
     extract = BY_SCAN.extract(page(html.encode(), headers=IN_UTF_8))
     assert extract.links == list(extract.links)
-    assert group_links(extract.links) == group_in_python(list(extract.links))
+    assert group_links(extract.links, 0, len(extract.links)) == group_in_python(list(extract.links))
