@@ -46,7 +46,8 @@ def find_html_encoding(body: bytes, /) -> tuple[str, Literal["meta", "xml"]] | N
         return in_xml, "xml"
     for limit in (_PRESCAN_BYTES, _LATE_PRESCAN_BYTES):
         head = body[:limit]
-        if b"charset" in head.lower() and (in_meta := prescan(head, late=limit > _PRESCAN_BYTES)):
+        lower = head.lower()
+        if b"<meta" in lower and b"charset" in lower and (in_meta := prescan(head, late=limit > _PRESCAN_BYTES)):
             return in_meta, "meta"
         if in_xml is not None:
             return in_xml, "xml"
