@@ -19,10 +19,14 @@ stripped(const byte *at, ptrdiff_t length)
 static int
 is_ascii(const byte *at, ptrdiff_t length)
 {
-    byte all = 0;
-    for (ptrdiff_t i = 0; i < length; i++)
-        all |= at[i];
-    return all < 0x80;
+    uint64_t all = 0, eight;
+    for (; length >= 8; length -= 8, at += 8) {
+        memcpy(&eight, at, 8);
+        all |= eight;
+    }
+    for (; length > 0; length--)
+        all |= *at++;
+    return (all & 0x8080808080808080u) == 0;
 }
 
 /* Whether a text is UTF-8 as Python decodes it: in the shortest form, without surrogates. */
