@@ -56,6 +56,10 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """Options that all of them have."""
 
     @property
+    def a_noun(self) -> str:
+        return f"{'an' if self.noun[0] in 'aeiou' else 'a'} {self.noun}"
+
+    @property
     def group(self) -> str:
         return f"onceover.{self.name}"
 

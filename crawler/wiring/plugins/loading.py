@@ -103,7 +103,7 @@ def _descriptor(backend: NamedBackend, thing: Any) -> Any:
         return thing
     for other in KINDS.values():
         if isinstance(thing, other.descriptor):
-            raise backend.refuse(f"expected the descriptor of a {kind.noun}, found that of a {other.noun}")
+            raise backend.refuse(f"expected the descriptor of {kind.a_noun}, found that of {other.a_noun}")
     if not callable(thing):
         expected = f"{kind.descriptor.__module__}.{kind.descriptor.__name__}"
         raise backend.refuse(f"expected a {expected} or a class at {backend.place}, found {type(thing).__name__}")
@@ -139,7 +139,7 @@ def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[
         kind = backend.kind
         if missing := missing_methods(component, kind.methods):
             found = f"its maker returned {type(component).__name__}, which has no {', '.join(missing)}"
-            raise backend.refuse(f"expected a {kind.noun}, but {found}", what="can't be made")
+            raise backend.refuse(f"expected {kind.a_noun}, but {found}", what="can't be made")
         if misfit := find_misfit(component, (*kind.methods, *kind.optional)):
             raise backend.refuse(misfit, what="can't be made")
         return kind.guard(component, backend.title)

@@ -4,9 +4,13 @@ from functools import partial
 
 import pytest
 
+from config import ConfigError
 from crawler.page import Extract, Page
+from crawler.wiring.components import processing
+from crawler.wiring.configuration import load
 from crawler.wiring.plugins.checks import find_misfit, missing_methods
 from crawler.wiring.plugins.kinds import CANONICAL_RULE, EXTRACTOR, SINK, VISITED
+from tests.unit.plugins.installing import Site
 
 
 class Good:
@@ -77,3 +81,10 @@ def test_what_it_lacks_is_listed() -> None:
     assert missing_methods(Good(), SINK.methods) == ["write", "aclose"]
     assert missing_methods(set(), VISITED.methods)[:2] == ["add_many", "forget_many"]
     assert find_misfit(object(), (*SINK.methods, *SINK.optional)) is None
+
+
+def test_a_maker_of_something_else_is_told(site: Site) -> None:
+    site.add("plain-readers", "plain_readers", "def make(parameters):\n    return 5\n")
+    loaded = load(None, overrides=['crawl.seeds=["http://a.test/"]', "fetch.extractor=plain_readers:make"])
+    with pytest.raises(ConfigError, match=r"expected an extractor, but its maker returned int, which has no extract$"):
+        processing.extractor(loaded)
