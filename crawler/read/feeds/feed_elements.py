@@ -66,5 +66,5 @@ def _is_link(guid: lxml.etree._Element) -> bool:
 
 
 def _guid_link(guid: lxml.etree._Element) -> Link | None:
-    text = (guid.text or "").strip()
+    text = text_of(guid)
     return link_to(text, LinkKind.FEED) if text.startswith(("http://", "https://")) else None

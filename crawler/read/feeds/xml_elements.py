@@ -7,6 +7,8 @@ import lxml.etree
 
 _LONGEST_REMEMBERED: Final = 200
 """Characters of a name with its name space."""
+_CDATA: Final = "<![CDATA["
+_CDATA_END: Final = "]]>"
 
 
 def local_name(element: lxml.etree._Element, /) -> str:
@@ -29,9 +31,12 @@ _known_local_name = lru_cache(maxsize=256)(_local_name)
 
 
 def text_of(element: lxml.etree._Element, /) -> str:
-    """The URL in an element. Empty if it contains an unresolved reference, because half a URL is useless."""
+    """The URL in an element, also in a CDATA section whose marks were escaped, as by a generator that escapes twice.
+    Empty if it contains an unresolved reference, because half a URL is useless."""
     for child in element:
         tag: object = child.tag
         if not isinstance(tag, str):
             return ""
-    return (element.text or "").strip()
+    text = (element.text or "").strip()
+    is_escaped = text.startswith(_CDATA) and text.endswith(_CDATA_END)
+    return text[len(_CDATA) : -len(_CDATA_END)].strip() if is_escaped else text

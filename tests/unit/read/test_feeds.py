@@ -140,6 +140,14 @@ def test_an_entry_of_a_feed_without_a_link_is_known_by_its_identifier() -> None:
     ) == [("https://e.org/a", FEED), ("https://e.org/b", FEED), ("c", FEED)]
 
 
+def test_links_of_a_feed_whose_cdata_is_escaped_are_read() -> None:
+    link = "&lt;![CDATA[https://e.org/{}]]&gt;"
+    assert found(f"<rss><item><link>{link.format('a')}</link><guid>{link.format('b')}</guid></item></rss>") == [
+        ("https://e.org/a", FEED),
+        ("https://e.org/b", FEED),
+    ]
+
+
 def test_media_of_feeds_are_embedded() -> None:
     assert found(
         "<rss xmlns:media='m'><channel><image><url>logo.png</url><link>/</link></image><item>"
@@ -201,6 +209,9 @@ def test_entries_without_an_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
         ("a&#233;&#xe9;&amp;&quot;&apos;&lt;&gt;", "aéé&\"'<>"),
         ("a<!-- not --><?nor this?>b", "ab"),
         ("<![CDATA[ a?b&eacute;&c ]]>", "a?b&eacute;&c"),
+        (" &lt;![CDATA[ a?b&amp;c ]]&gt; ", "a?b&c"),
+        ("<![CDATA[<![CDATA[a]]]]><![CDATA[>]]>", "a"),
+        ("&lt;![CDATA[a", "<![CDATA[a"),
     ],
 )
 def test_a_url_is_read_whole_whatever_is_written_in_it(written: str, url: str) -> None:
