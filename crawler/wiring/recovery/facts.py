@@ -239,13 +239,13 @@ class Facts:
                     yield Disagreement(number, url, what, one, other)
 
     def note_wanted(self, source: int) -> int:
-        """Note the settled numbers that a sink lacks, or of which it tells something else than the records. Returns how
-        many these are."""
+        """Note the settled numbers that a sink lacks, or of which it contradicts the records, as in `disagreements`.
+        Returns how many these are."""
         query = """
             INSERT INTO wanted SELECT ?, a.number FROM told AS a
             JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
             LEFT JOIN told AS b ON b.source = ? AND b.number = a.number WHERE a.source = ?
-            AND (a.state IS NOT b.state OR a.status IS NOT b.status OR a.digest IS NOT b.digest)
+            AND (b.number IS NULL OR a.state != b.state OR a.status IS NOT b.status OR a.digest != b.digest)
         """
         return self._database.execute(query, (source, source, Source.RECORDS)).rowcount
 
