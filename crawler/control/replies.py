@@ -236,6 +236,8 @@ class RobotsForm(msgspec.Struct, frozen=True, kw_only=True):
     """The longest of all files of the host."""
     message: str | None = None
     """Why it could not be had."""
+    sitemaps: list[str] | None = None
+    """As written there, of all files of the host; None if nobody has asked, or one of the files is not known."""
 
 
 class RobotsList(msgspec.Struct, frozen=True, kw_only=True):

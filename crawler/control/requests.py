@@ -231,6 +231,8 @@ class InspectRobots(Query[RobotsList], frozen=True, tag="inspect-robots"):
 
     hosts: Annotated[list[str], msgspec.Meta(max_length=MAX_ITEMS)]
     """As URLs have them, without ports."""
+    sitemaps: bool = False
+    """Whether to tell the sitemaps that they name."""
 
 
 HostState = Literal["in-process", "ready", "held-back", "snoozed", "inactive", "retired"]

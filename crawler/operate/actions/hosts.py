@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Container, Sequence
 from contextlib import aclosing, suppress
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -219,14 +220,14 @@ async def list_robots(crawl: OperatedCrawl, request: InspectRobots) -> RobotsLis
     """Hosts whose robots.txt is not known are left out."""
     agent = product_token(crawl.loaded.config.fetch.user_agent)
     found = [
-        newest_robots(host, [await _read(status, agent) for status in statuses])
+        newest_robots(host, [await _read(status, agent, with_sitemaps=request.sitemaps) for status in statuses])
         async for host in in_slices(request.hosts)
         if (statuses := noted_statuses(crawl.state.notes, host))
     ]
     return RobotsList(hosts=found)
 
 
-async def _read(status: RobotsStatus, agent: str) -> RobotsForm:
+async def _read(status: RobotsStatus, agent: str, *, with_sitemaps: bool) -> RobotsForm:
     rules: RobotsRules | None = None
     if status.text is not None and len(status.text) > LONG_CHARACTERS:
         rules = await asyncio.to_thread(RobotsRules, status.text, agent=agent)
@@ -238,12 +239,21 @@ async def _read(status: RobotsStatus, agent: str) -> RobotsForm:
         asked_at=moment(status.asked_at),
         crawl_delay_s=None if rules is None else rules.crawl_delay_s,
         message=status.message,
+        sitemaps=_sitemaps(status, rules) if with_sitemaps else None,
     )
 
 
+def _sitemaps(status: RobotsStatus, rules: RobotsRules | None) -> list[str] | None:
+    if status.failures or status.refused is not None:
+        return None
+    return [] if rules is None else [*rules.sitemaps]
+
+
 def newest_robots(host: str, found: list[RobotsForm]) -> RobotsForm:
-    """The robots.txt that was asked last, of several of one host, with the longest delay of all. One that could not be
-    had, such as that of https on a host that speaks http alone, says nothing of the others."""
+    """The robots.txt that was asked last, of several of one host, with the longest delay and the sitemaps of all. One
+    that could not be had, such as that of https on a host that speaks http alone, says nothing of the others."""
     last = max(found, key=lambda each: (each.robots != UNREACHABLE, each.asked_at or ""))  # moments sort as text
     delay_s = max((each.crawl_delay_s for each in found if each.crawl_delay_s is not None), default=None)
-    return msgspec.structs.replace(last, host=host, crawl_delay_s=delay_s)
+    known = [each.sitemaps for each in found if each.sitemaps is not None]
+    sitemaps = [*dict.fromkeys(chain.from_iterable(known))] if len(known) == len(found) else None
+    return msgspec.structs.replace(last, host=host, crawl_delay_s=delay_s, sitemaps=sitemaps)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +29,7 @@ from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.forms import Lists
 from crawler.operate.report.lists.making import SECTIONS, count_dead_checks, make_lists
 from crawler.operate.report.visits import ledger_visits
-from crawler.operate.report.waiting import robots_of, who_waits, with_facts
+from crawler.operate.report.waiting import robots_of, sitemaps_of, who_waits, with_facts
 from crawler.page import rfc3339
 from crawler.politeness.response_policy import UNREACHABLE
 from crawler.status import number_of
@@ -66,7 +67,8 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
         external = msgspec.structs.replace(external, dead=count_dead_checks(directories, canonical))
     made = Lists()
     if lists and directories:
-        made = make_lists(directories, lists, canonical, limit, seeds=_seeds(directory))
+        sitemaps = partial(_sitemaps_of, directory)
+        made = make_lists(directories, lists, canonical, limit, seeds=_seeds(directory), sitemaps_of=sitemaps)
     hosts = counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories))
     robots: Mapping[str, RobotsForm] = {}
     # It may have ended meanwhile, or have begun.
@@ -85,6 +87,13 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
         notes=notes_of_missing(directory) + (_notes_of_lists(directory, summary, counted) if lists else []),
         **msgspec.structs.asdict(made),
     )
+
+
+def _sitemaps_of(directory: Path, robots_files: Collection[str]) -> Mapping[str, Collection[str]]:
+    """See `SitemapsOf`."""
+    with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
+        return sitemaps_of(crawl, robots_files)
+    return {}
 
 
 def _notes_of_lists(directory: Path, summary: Summary, counted: Counted) -> list[str]:

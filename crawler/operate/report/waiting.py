@@ -1,6 +1,7 @@
 """What the hosts of a report do now, or why they wait, and what their robots.txt files say."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -10,6 +11,11 @@ from crawler.operate.reach import ReachedCrawl
 from crawler.operate.refused import Refused
 from crawler.operate.report.forms import HostRow, HostTable
 from crawler.url.hosts import split_port
+from crawler.url.seeds import scheme_adder
+from crawler.url.urls import host_of, join
+
+_HOSTS_WITH_SITEMAPS: Final = 8
+"""Asked at once: each file may name half a megabyte of sitemaps."""
 
 
 def who_waits(crawl: ReachedCrawl) -> Mapping[str, HostForm]:
@@ -30,13 +36,31 @@ def who_waits(crawl: ReachedCrawl) -> Mapping[str, HostForm]:
     return found
 
 
-def robots_of(crawl: ReachedCrawl, hosts: list[str]) -> Mapping[str, RobotsForm]:
-    """What the robots.txt files of hosts say; nothing if the crawl can't tell."""
-    pieces = [InspectRobots(hosts=hosts[at : at + MAX_ITEMS]) for at in range(0, len(hosts), MAX_ITEMS)]
+def robots_of(
+    crawl: ReachedCrawl, hosts: Sequence[str], *, at_once: int = MAX_ITEMS, sitemaps: bool = False
+) -> Mapping[str, RobotsForm]:
+    """What the robots.txt files of hosts say; nothing if the crawl can't tell. `sitemaps` also tells which they
+    name."""
+    pieces = [
+        InspectRobots(hosts=[*hosts[at : at + at_once]], sitemaps=sitemaps) for at in range(0, len(hosts), at_once)
+    ]
     try:
         return {each.host: each for piece in pieces for each in crawl.ask(piece).hosts}
     except Refused:
         return {}
+
+
+def sitemaps_of(crawl: ReachedCrawl, robots_files: Collection[str]) -> Mapping[str, list[str]]:
+    """The URLs of the sitemaps that the robots.txt files at these URLs name, as far as the crawl knows."""
+    hosts = [*dict.fromkeys(map(host_of, robots_files))]
+    found = robots_of(crawl, hosts, at_once=_HOSTS_WITH_SITEMAPS, sitemaps=True)
+    named: dict[str, list[str]] = {}
+    for url in robots_files:
+        form = found.get(host_of(url))
+        if form is not None and form.sitemaps is not None:
+            add_scheme = scheme_adder(url)
+            named[url] = [sitemap for each in form.sitemaps if (sitemap := join(url, add_scheme(each)))]
+    return named
 
 
 def with_facts(table: HostTable, waiting: Mapping[str, HostForm], robots: Mapping[str, RobotsForm]) -> HostTable:

@@ -40,6 +40,7 @@ class Linking:
         """Bits for the names of wanted URLs, and for the pages on which they were found first."""
         self.is_whole = False
         """Whether all links are known, not only the first one to each URL."""
+        self._taken_back: set[str] = set()
         database.executescript(_TABLES)
 
     def want(self, leads: Iterable[Lead]) -> int:
@@ -51,6 +52,10 @@ class Linking:
                 self._sieve[bit >> 3] |= 1 << (bit & 7)
             self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?)", (lead.name,))
         return count
+
+    def take_back(self, names: Iterable[str]) -> None:
+        """Sitemaps that robots.txt has named, and names no more. Only what pages link to them is left."""
+        self._taken_back.update(names)
 
     def read(self, records: Iterable[Listed]) -> None:
         """Read the links of pages. Those to other URLs cost a look into memory."""
@@ -93,7 +98,7 @@ class Linking:
             has_any = True
             is_first = not kind and lead.via is not None and page == self._canonical(lead.via)
             yield Link(url, lead.anchor, first_kind) if is_first else Link(url, text or None, kind or None)
-        if has_any or _may_be_guessed(lead):
+        if has_any or _may_be_guessed(lead) or lead.name in self._taken_back:
             return
         if lead.via is not None and self._may_link(lead.via, lead.name):
             yield Link(lead.via, lead.anchor, first_kind)
@@ -125,6 +130,10 @@ def _may_be_guessed(lead: Lead) -> bool:
     """Whether nobody may name the URL. A sitemap that an index or a page names stands among their links; one that
     robots.txt names has a text."""
     return lead.kind == LinkKind.SPECULATIVE or (lead.kind == LinkKind.SITEMAP and lead.anchor is None)
+
+
+def is_named_by_robots(lead: Lead) -> bool:
+    return lead.kind == LinkKind.SITEMAP and lead.anchor is not None and lead.via is not None
 
 
 def _links_of(listed: Listed) -> set[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
 """Makes the lists of a report from the records of a crawl."""
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from crawler.operate.report.lists.forms import (
     UnlistedList,
 )
 from crawler.operate.report.lists.last_visits import LastVisits
-from crawler.operate.report.lists.linking import Linking, dead_links, redirects
+from crawler.operate.report.lists.linking import Linking, dead_links, is_named_by_robots, redirects
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.orphans import Orphans
@@ -36,6 +36,8 @@ MOST: Final = 10
 _WITH_ENDINGS: Final = {"dead-links", "redirects", "broken-anchors", "orphans"}
 _WITH_LINKS: Final = {"dead-links", "redirects"}
 _Row = TypeVar("_Row")
+SitemapsOf = Callable[[Collection[str]], Mapping[str, Collection[str]]]
+"""The sitemaps that robots.txt files name, by the URL of the file, as far as that is known."""
 
 
 def make_lists(
@@ -45,6 +47,7 @@ def make_lists(
     limit: int | None,
     *,
     seeds: Collection[str] = (),
+    sitemaps_of: SitemapsOf = lambda _: {},
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others. `seeds` are the names of those that are no orphans."""
@@ -71,6 +74,8 @@ def make_lists(
         dead = redirecting = None
         if endings is not None and linking is not None:
             dead = linking.want(endings.dead()) if "dead-links" in sections else None
+            if dead:
+                _take_back_sitemaps(linking, endings, canonical, sitemaps_of)
             redirecting = linking.want(endings.redirects()) if "redirects" in sections else None
             linking.read(records.current())
 
@@ -113,6 +118,16 @@ def make_lists(
             largest=None if largest is None else first(largest.rows(), "largest"),
             more=more,
         )
+
+
+def _take_back_sitemaps(linking: Linking, endings: Endings, canonical: Canonical, sitemaps_of: SitemapsOf) -> None:
+    """Take back the dead sitemaps that their robots.txt names no more."""
+    named_by: dict[str, set[str]] = {}
+    for lead in endings.dead():
+        if is_named_by_robots(lead):
+            named_by.setdefault(str(lead.via), set()).add(lead.name)
+    for robots_txt, sitemaps in (sitemaps_of([*named_by]) if named_by else {}).items():
+        linking.take_back(named_by[robots_txt].difference(map(canonical, sitemaps)))
 
 
 def count_dead_checks(directories: Collection[Path], canonical: Canonical) -> int:
