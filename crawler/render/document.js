@@ -26,6 +26,11 @@
           }
         } else if (element instanceof HTMLIFrameElement && element.src) {
           add({ href: element.src.toWellFormed(), kind: "frame" });
+        } else if (element instanceof HTMLImageElement) {
+          // What it shows may be one of its srcset. Images may be data: URLs of any length.
+          for (const href of new Set([element.src, element.currentSrc])) {
+            if (/^https?:/.test(href)) add({ href: href.toWellFormed(), kind: "embed" });
+          }
         }
       }
       const shadow = get(Element.prototype, "shadowRoot", element);

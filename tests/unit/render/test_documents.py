@@ -23,7 +23,8 @@ SCRIPTS: dict[str, Script] = {
     "/moved": html("<body><script>history.pushState({},'','/far/away')</script><a href=near>"),
     "/headless": html("<script>history.pushState({},'','/far/away');document.head.remove()</script><a href=near>"),
     "/shadow": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
-                    "s.innerHTML='<p><a href=/in-shadow rel=NoFollow> see\\n it </a><div id=b></div>';"
+                    "s.innerHTML='<p><a href=/in-shadow rel=NoFollow> see\\n it </a><div id=b></div>"
+                    "<img src=/small.png srcset=/large.png><img src=data:image/png,x>';"
                     "s.getElementById('b').attachShadow({mode:'open'}).innerHTML='<a href=/deeper>'</script>"),
     "/half-pairs": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
                         "s.innerHTML='<a href=/1>'+'x'.repeat(199)+'\\ud83d\\ude00</a><a id=b rel=\\ude00 href=/b></a>"
@@ -64,6 +65,8 @@ async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None
     shadow = extractor.extract(await web.page("/shadow"))
     assert list(shadow.links) == [
         Link("http://www.site.test/in-shadow", LinkKind.LINK, text="see it", rel="nofollow"),
+        Link("http://www.site.test/small.png", LinkKind.EMBED),
+        Link("http://www.site.test/large.png", LinkKind.EMBED),
         Link("http://www.site.test/deeper", LinkKind.LINK),
     ]
 
