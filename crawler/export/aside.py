@@ -34,9 +34,10 @@ def written_to(target: Target, *, may_replace: bool) -> Iterator[BinaryIO]:
 @contextmanager
 def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
     """A file to write, as `NAME.open`. At the end of the context it is brought onto the disk and gets its name; after
-    an error it is removed. Raises `ExportRefused` if another process writes it, or if it exists and may not be
-    replaced."""
-    aside = path.with_name(path.name + _OPEN)
+    an error it is removed. A link stays, and what it leads to is replaced. Raises `ExportRefused` if another process
+    writes it, or if it exists and may not be replaced."""
+    place = path.resolve()
+    aside = place.with_name(place.name + _OPEN)
     descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with _named_if_full(path), os.fdopen(descriptor, "w+b") as file:
         _lock(file.fileno(), path)
@@ -49,11 +50,11 @@ def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]
             yield file
             file.flush()
             os.fsync(file.fileno())
-            aside.rename(path)
+            aside.rename(place)
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
-    sync_directory(path.parent)
+    sync_directory(place.parent)
 
 
 @contextmanager
@@ -83,8 +84,15 @@ def ensure_writable(path: Target, *, may_replace: bool) -> None:
     """Raises `ExportRefused` if there is something that may not be replaced."""
     if not isinstance(path, Path):
         return
+    ensure_no_device(path)
     if path.is_dir() or (path.exists() and not may_replace):
         raise ExportRefused(f"{path} exists: name another file, or replace a file with --overwrite")
+
+
+def ensure_no_device(path: Path) -> None:
+    """Raises `ExportRefused` for what can't be replaced, such as /dev/stdout."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ExportRefused(f"{path} is a device or a pipe: name a file; --to - is standard output, for some formats")
 
 
 def ensure_apart(to: Path, directory: Path) -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crawler.export.aside import Target, ensure_writable, locked_folder, written_aside, written_to
+from crawler.export.aside import Target, ensure_no_device, ensure_writable, locked_folder, written_aside, written_to
 from crawler.export.columns import Row, Table
 from crawler.export.manifest import ExportedFile, Manifest, Options, manifest_path, read_manifest, write_manifest
 from crawler.export.partitions import Partitions
@@ -62,6 +62,7 @@ def export_table(export: TableExport, to: Target, say: Say, on_damage: OnDamage)
             found = to if isinstance(to, Path) else "standard output"
             raise ExportRefused(f"a partitioned table has many files: expected a folder, found {found}")
         return _export_file(export, to, make, on_damage)
+    ensure_no_device(to)
     try:
         to.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

@@ -1,5 +1,6 @@
 """Nothing is exported to where the crawl itself writes."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,25 @@ def test_the_page_of_a_report_replaces_no_file_of_the_crawl(tmp_path: Path) -> N
         with pytest.raises(ExportRefused, match=r"belongs to the crawl itself"):
             run("report", crawl, "--html", crawl / place)
     assert content(crawl) == before
+
+
+@pytest.mark.parametrize("form", ["cdxj", "csv", "wacz"])
+def test_a_device_or_a_pipe_is_not_replaced(form: str, tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1)])
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ExportRefused, match=r"is a device or a pipe: name a file; --to - is standard output"):
+        run("export", crawl, "--format", form, "--to", pipe, "--overwrite")
+    assert pipe.is_fifo()
+
+
+def test_a_link_to_a_file_stays(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1)])
+    file, link = tmp_path / "large disk" / "pages.csv", tmp_path / "pages.csv"
+    file.parent.mkdir()
+    file.touch()
+    link.symlink_to(file)
+    run("export", crawl, "--format", "csv", "--to", link, "--overwrite")
+    assert link.is_symlink()
+    assert file.stat().st_size
+    assert [*file.parent.iterdir()] == [file]

@@ -122,7 +122,7 @@ def test_what_cannot_be_divided_is_refused(tmp_path: Path, options: tuple[str, .
         run(crawl, form, tmp_path / to, *rest)
 
 
-@pytest.mark.parametrize("place", ["file", "file/tables", "/dev/full"])
+@pytest.mark.parametrize("place", ["file", "file/tables", "/dev/full/tables"])
 def test_a_file_where_a_folder_is_expected_is_told(tmp_path: Path, place: str) -> None:
     crawl = write_crawl(tmp_path / "crawl", [linking(1, "http://a.test/")])
     (tmp_path / "file").touch()
