@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from crawler.control.replies import Refusal
+from config import render_toml
+from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import ClusterPlace, Layout
@@ -44,3 +46,48 @@ async def test_a_change_does_not_wait_for_ever_for_a_part_that_is_being_opened(t
         assert isinstance(reply, Refusal)
         assert reply.message == "nothing was changed: part 1 of the crawl is still being opened; try again later"
     await coordinator.given.openings.begin(0)  # parts may start again
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "key"),
+    [
+        ({}, "limits.pages=9", "limits.pages"),
+        ({"limits.pages": 9}, "limits.pages=", "limits.pages"),
+        ({}, "politeness.per_ip=1", "politeness.per_ip or ip_delay_s"),
+        ({"politeness.ip_delay_s": 2.0}, "politeness.ip_delay_s=0", "politeness.per_ip or ip_delay_s"),
+    ],
+)
+@in_virtual_time
+async def test_on_many_machines_a_limit_that_parts_keep_together_neither_comes_nor_goes_while_they_run(
+    tmp_path: Path, before: dict[str, object], change: str, key: str
+) -> None:
+    """A process that then starts would begin with it: the coordinator, which does without, would not know what the
+    part is talking about."""
+    reply = await _changed(tmp_path, before, change, cluster=ON_MACHINES)
+    assert isinstance(reply, Refusal)
+    assert reply.message.startswith(f"nothing was changed: {key} can only be set or unset while no machine runs")
+    assert "`onceover cluster stop` ends the run on all machines" in reply.message
+    assert isinstance(await _changed(tmp_path, before, change, cluster=None), Reconfigured)
+
+
+@in_virtual_time
+async def test_on_many_machines_a_limit_that_parts_keep_together_gets_another_value_while_they_run(
+    tmp_path: Path,
+) -> None:
+    reply = await _changed(tmp_path, {"limits.pages": 9}, "limits.pages=20", cluster=ON_MACHINES)
+    assert isinstance(reply, Reconfigured)
+
+
+async def _changed(
+    folder: Path, before: dict[str, object], change: str, *, cluster: ClusterPlace | None
+) -> Reconfigured | Refusal:
+    """The answer to a change that is only tried, of a crawl whose parts are open."""
+    given = {"crawl.seeds": ["http://a.test/"], **before}
+    loaded = load(None, options={name: ("a test", value) for name, value in given.items()}, environ={})
+    directory = CrawlDirectory(folder)
+    directory.configuration.write_text(render_toml(loaded.lasting))
+    layout = msgspec.structs.replace(Layout.begin(2), cluster=cluster)
+    plan = Plan(loaded=loaded, directory=directory, layout=layout, version="1")
+    coordinator = Coordinator(plan, tell=lambda _: None)
+    coordinator.all_open.set()
+    return await reconfigure(coordinator, SettingsOfParts(coordinator), Set(settings=[change], dry_run=True))
