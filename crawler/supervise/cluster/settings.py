@@ -10,6 +10,7 @@ from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
 from crawler.operate.refused import Refused
 from crawler.redis.client import FAILURES, reason_of
+from crawler.status import name_parts
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 
@@ -31,10 +32,9 @@ class ClusterSettings:
         """Change all that an operator asks for in all parts, or nothing."""
         silent = [number for number, part in enumerate(self._coordinator.parts) if not part.is_open]
         if silent:
-            names = ", ".join(map(str, silent))
             return Refusal(
-                f"nothing was changed: parts {names} can't be reached, and all parts change together or not at all. "
-                "`onceover cluster status` says where they are; try again when they run",
+                f"nothing was changed: {name_parts(silent)} can't be reached, and all parts change together or not at "
+                "all. `onceover cluster status` says where they are; try again when they run",
                 FAILED,
             )
         return await reconfigure(self._coordinator, self._settings, Set(settings=list(settings), dry_run=dry_run))

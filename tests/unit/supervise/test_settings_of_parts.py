@@ -6,10 +6,12 @@ import msgspec
 import pytest
 
 from config import render_toml
+from crawler.cluster.register import Register
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import ClusterPlace, Layout
+from crawler.supervise.cluster.settings import ClusterSettings
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.preparing import Plan
 from crawler.supervise.settings import SettingsOfParts, place_of, reconfigure
@@ -91,3 +93,18 @@ async def _changed(
     coordinator = Coordinator(plan, tell=lambda _: None)
     coordinator.all_open.set()
     return await reconfigure(coordinator, SettingsOfParts(coordinator), Set(settings=[change], dry_run=True))
+
+
+@in_virtual_time
+async def test_on_many_machines_a_part_that_is_away_keeps_all_from_changing(tmp_path: Path) -> None:
+    loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
+    layout = msgspec.structs.replace(Layout.begin(3), cluster=ON_MACHINES)
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=layout, version="1")
+    coordinator = Coordinator(plan, tell=lambda _: None)
+    settings = ClusterSettings(coordinator, Register(None, prefix="test", generation="g"), 1, lambda *_: None)
+    for away, told in (([1], "part 1"), ([0, 1], "parts 0, 1")):
+        for number, part in enumerate(coordinator.parts):
+            part.is_open = number not in away
+        reply = await settings.change(["politeness.min_delay_s=2"], dry_run=False)
+        assert isinstance(reply, Refusal)
+        assert reply.message.startswith(f"nothing was changed: {told} can't be reached")
