@@ -24,18 +24,11 @@ from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.given import counts_pages
 from crawler.supervise.coordination.watched_part import lacks_of_all
 from crawler.supervise.preparing import configuration_for_parts
-from crawler.wiring.components.part_limits import shares_addresses
 from crawler.wiring.crawl import check_configuration
 
 log = logging.getLogger(__name__)
 
 _COUNTED_TOGETHER: Final = "its parts count pages together from their start, or not at all"
-
-_KEPT_TOGETHER: Final[Mapping[str, Callable[[Config], bool]]] = {
-    "limits.pages": counts_pages,
-    "politeness.per_ip or ip_delay_s": shares_addresses,
-}
-"""What the parts of a run and their supervisor do together, by the settings for it."""
 
 
 class SettingsOfParts:
@@ -105,10 +98,10 @@ class SettingsOfParts:
     def _plan(self, read: Read) -> Plan:
         new = read(self._recorded)
         running = self._given.plan.loaded
-        if self._given.plan.layout.cluster is not None:
-            self._check_kept_together(running.config, new.config)
         plan = make_plan(self._recorded, running, new, lacks=self._lacks(running.config, new.config))
         check_configuration(new)
+        if self._given.plan.layout.cluster is not None:
+            _check_holds_now(plan)
         return plan
 
     def _lacks(self, running: Config, new: Config) -> Mapping[str, str]:
@@ -116,17 +109,6 @@ class SettingsOfParts:
         if counts_pages(running) != counts_pages(new):
             lacks["limits.pages"] = _COUNTED_TOGETHER
         return lacks
-
-    def _check_kept_together(self, running: Config, new: Config) -> None:
-        """Raise `Refused` for what all processes of a run must have, or none. On many machines, a process that starts
-        meanwhile would begin with it."""
-        for key, is_kept in _KEPT_TOGETHER.items():
-            if is_kept(running) != is_kept(new):
-                raise Refused(
-                    f"nothing was changed: {key} can only be set or unset while no machine runs the crawl, because its "
-                    f"parts keep that limit together from their start, or not at all. `onceover cluster stop` ends "
-                    "the run on all machines; then repeat the command, and start the machines again"
-                )
 
     def _check(self, answers: Answers[Judged]) -> None:
         """Raises `Refused` unless all parts that run accept the settings."""
@@ -154,6 +136,17 @@ class SettingsOfParts:
 
     async def _write(self, recorded: Loaded) -> None:
         write(self._given.plan.directory, recorded)
+
+
+def _check_holds_now(plan: Plan) -> None:
+    """Raise `Refused` for what would hold from the next start. On many machines, each process that starts begins with
+    the newest settings, and parts with different ones do not take links from each other."""
+    for each in plan.changes:
+        if each.holds == "restart":
+            raise Refused(
+                f"nothing was changed: {each.key} can't change while machines run the crawl, because {each.reason}. "
+                "`onceover cluster stop` ends the run on all machines; then repeat the command, and start them again"
+            )
 
 
 def place_of(part: int, layout: Layout, path: Path, agent: str | None) -> str:

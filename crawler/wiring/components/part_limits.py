@@ -21,18 +21,13 @@ from frontier import Frontier, PartLinks
 _IP: Final = "ip"
 
 
-def shares_addresses(config: Config) -> bool:
-    """Whether the parts keep the pace of addresses together. They do from their start, or not at all."""
-    return _IP in grouping(config).limits
-
-
 async def share_limits(
     config: Config, links: PartLinks, leases_from: Frontier, stack: AsyncExitStack
 ) -> tuple[Frontier, PageAllowance | None, list[PartService]]:
     """The side of the part with these links: the frontier to take leases from, what limits its pages, if anything does,
     and its services. `stack` ends them."""
     services: list[PartService] = []
-    if shares_addresses(config):
+    if _IP in grouping(config).limits:
         holder = AddressHolder()
         stack.callback(holder.close)
         links.reserve(holder)

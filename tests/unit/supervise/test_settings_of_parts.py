@@ -51,33 +51,38 @@ async def test_a_change_does_not_wait_for_ever_for_a_part_that_is_being_opened(t
 
 
 @pytest.mark.parametrize(
-    ("before", "change", "key"),
+    ("before", "change", "why"),
     [
-        ({}, "limits.pages=9", "limits.pages"),
-        ({"limits.pages": 9}, "limits.pages=", "limits.pages"),
-        ({}, "politeness.per_ip=1", "politeness.per_ip or ip_delay_s"),
-        ({"politeness.ip_delay_s": 2.0}, "politeness.ip_delay_s=0", "politeness.per_ip or ip_delay_s"),
+        ({}, "limits.pages=9", "its parts count pages together"),
+        ({"limits.pages": 9}, "limits.pages=", "its parts count pages together"),
+        ({}, "politeness.per_ip=1", ""),
+        ({}, "fetch.user_agent=us/2.0 (us@our.site)", "sites and their robots.txt know the crawl by it"),
     ],
+    ids=["first limit", "no limit", "addresses", "user agent"],
 )
 @in_virtual_time
-async def test_on_many_machines_a_limit_that_parts_keep_together_neither_comes_nor_goes_while_they_run(
-    tmp_path: Path, before: dict[str, object], change: str, key: str
+async def test_what_holds_from_the_next_start_is_refused_while_many_machines_run(
+    tmp_path: Path, before: dict[str, object], change: str, why: str
 ) -> None:
-    """A process that then starts would begin with it: the coordinator, which does without, would not know what the
-    part is talking about."""
+    """A process that starts meanwhile would begin with it, and neither the other parts nor the coordinator would."""
+    key = change.partition("=")[0]
     reply = await _changed(tmp_path, before, change, cluster=ON_MACHINES)
     assert isinstance(reply, Refusal)
-    assert reply.message.startswith(f"nothing was changed: {key} can only be set or unset while no machine runs")
+    assert reply.message.startswith(
+        f"nothing was changed: {key} can't change while machines run the crawl, because {why}"
+    )
     assert "`onceover cluster stop` ends the run on all machines" in reply.message
-    assert isinstance(await _changed(tmp_path, before, change, cluster=None), Reconfigured)
+    alone = await _changed(tmp_path, before, change, cluster=None)
+    assert isinstance(alone, Reconfigured)
+    assert [each.holds for each in alone.changes] == ["restart"]
 
 
+@pytest.mark.parametrize("change", ["limits.pages=20", "politeness.min_delay_s=2"])
 @in_virtual_time
-async def test_on_many_machines_a_limit_that_parts_keep_together_gets_another_value_while_they_run(
-    tmp_path: Path,
-) -> None:
-    reply = await _changed(tmp_path, {"limits.pages": 9}, "limits.pages=20", cluster=ON_MACHINES)
+async def test_what_can_hold_at_once_changes_while_many_machines_run(tmp_path: Path, change: str) -> None:
+    reply = await _changed(tmp_path, {"limits.pages": 9}, change, cluster=ON_MACHINES)
     assert isinstance(reply, Reconfigured)
+    assert [each.holds for each in reply.changes] == ["now"]
 
 
 async def _changed(
