@@ -9,7 +9,7 @@ from crawler.parts.ending import Gate, Report
 from crawler.parts.exchange.protocol import Exchange
 from crawler.parts.exchange.receiving import Receiving
 from crawler.parts.exchange.sending import Sending
-from crawler.status import duration, number_of
+from crawler.status import duration, name_parts, number_of
 from frontier import PartLinks, Pauses
 
 SYNC_S: Final = 1.0
@@ -94,8 +94,12 @@ class Carrier:
         }
         if not silent:
             return None
-        names = f"part {next(iter(silent))} does" if len(silent) == 1 else f"parts {', '.join(map(str, silent))} do"
-        return f"{names} not answer, for {duration(max(silent.values()))}{parcels}"
+        differing = [number for number in silent if self._sendings[number].differs]
+        others = [number for number in silent if number not in differing]
+        named = [f"{name_parts(others)} {'does' if len(others) == 1 else 'do'} not answer"] if others else []
+        if differing:
+            named.append(f"{name_parts(differing)} {'has' if len(differing) == 1 else 'have'} other settings")
+        return f"{', and '.join(named)}, for {duration(max(silent.values()))}{parcels}"
 
     @property
     def _is_idle(self) -> bool:

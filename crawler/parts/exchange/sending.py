@@ -65,6 +65,8 @@ class Sending:
         self._gather_s = gather_s(links.part.parts)
         self.lacks_since: float | None = asyncio.get_running_loop().time()
         """Since when there is no connection to the receiver; None while there is one. By the clock of the loop."""
+        self.differs = False
+        """Whether the receiver works with other settings, and so takes no links for now."""
 
     def append(self, parcels: int) -> None:
         """Parcels for the receiver are in the outbox."""
@@ -78,6 +80,7 @@ class Sending:
                 connection = await self._exchange.connect(self.sender.receiver)
             except Unreachable as error:
                 log.debug("%s", error)
+                self.differs = False
             else:
                 try:
                     await self._converse(connection)
@@ -113,6 +116,7 @@ class Sending:
             match message:
                 case Welcome():
                     self.lacks_since = None
+                    self.differs = False
                     self._links.forget_sent(receiver)
                     if (skip := self.sender.connect(message)) is not None:
                         log.error(
@@ -125,6 +129,7 @@ class Sending:
                 case Confirm():
                     await self._take(message)
                 case Refused(passes=True):
+                    self.differs = True
                     raise ExchangeBroken(message.message)
                 case Refused():
                     raise PartsDisagree(message.message)

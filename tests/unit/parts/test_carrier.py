@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from crawler.parts.exchange import carrier
 from crawler.parts.exchange.sending import PartsDisagree
 from crawler.parts.messages import Confirm, Hello, Welcome
 from crawler.testing.loops import in_event_loop
@@ -209,16 +210,21 @@ async def test_parts_that_do_not_agree_refuse_each_other_with_both_values(crawl:
 
 
 @in_event_loop
-async def test_parts_whose_difference_passes_try_again(crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
+async def test_parts_whose_difference_passes_say_so_and_try_again(
+    crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carrier, "_SHOWN_S", 0.0)
     caplog.set_level(logging.INFO)
     crawl.agreement, crawl.passing = {"the configuration": "old"}, ("the configuration",)
     async with crawl.running(1, crawls=False) as second:
         crawl.agreement = {"the configuration": "new"}
         async with crawl.running(0, crawls=False) as first:
-            await first.frontier.add([page_of(foreign_page(crawl.world, 0))])
+            await first.frontier.add([page_of(foreign_page(crawl.world, 1))])
             await until(lambda: "another part was refused: all parts of a crawl must agree" in caplog.text)
+            await until(lambda: "part 1 has other settings, for " in (first.carrier.trouble() or ""))
             second.carrier.agreement.propose(crawl.agreement)
             await until(lambda: first.links.waiting(1) == 0)
+            assert first.carrier.trouble() is None
 
 
 @in_event_loop
