@@ -173,7 +173,7 @@ class AppendFile:
 
     def _explain(self, error: OSError) -> OSError:
         if error.errno in DISK_FULL:
-            advice = "free some space, then run the same command again"
+            advice = "free some space"  # a crawl that goes on waits for it; one that ends says what to do then
         elif error.errno == errno.EFBIG:
             advice = "raise the file size limit (ulimit -f) or lower the rotation size, then run the same command again"
         else:
