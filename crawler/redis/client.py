@@ -10,7 +10,9 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from redis.asyncio import Redis, RedisCluster, Sentinel
+from redis.asyncio.connection import SSLConnection
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import SentinelManagedSSLConnection
 from redis.backoff import NoBackoff
 from redis.credentials import CredentialProvider
 from redis.exceptions import (
@@ -69,6 +71,39 @@ class _PasswordOfFile(CredentialProvider):
         return (password,) if password else ()  # a server without a password refuses any, an empty one, too
 
 
+class _Tls(SSLConnection):
+    """Reads the files of certificates at each connection: they may have been renewed."""
+
+    async def _connect(self) -> None:
+        self.ssl_context.context = None
+        await super()._connect()  # type: ignore[no-untyped-call]
+
+
+class _TlsBySentinels(SentinelManagedSSLConnection):
+    """The same for a server that Sentinels name."""
+
+    async def _connect(self) -> None:
+        self.ssl_context.context = None
+        await super()._connect()  # type: ignore[no-untyped-call]
+
+
+def _renew_certificates(client: Redis) -> None:
+    """Let the connections that a client makes from now on read the files of certificates again each time."""
+    pool = client.connection_pool
+    for kind, renewing in ((SSLConnection, _Tls), (SentinelManagedSSLConnection, _TlsBySentinels)):
+        if pool.connection_class is kind:
+            pool.connection_class = renewing
+
+
+def _renew_certificates_of_nodes(cluster: RedisCluster) -> None:
+    """The same for all nodes of a cluster, known or not."""
+    manager = cluster.nodes_manager
+    if manager.connection_kwargs.get("connection_class") is SSLConnection:
+        manager.connection_kwargs["connection_class"] = _Tls
+        for node in manager.startup_nodes.values():
+            node.connection_class = _Tls
+
+
 @asynccontextmanager
 async def connected(server: Server) -> AsyncIterator[Client]:
     """A client of the server, which tells whether it is a node of a cluster. Raises `FAILURES` if it can't be reached,
@@ -82,6 +117,7 @@ async def connected(server: Server) -> AsyncIterator[Client]:
         if found.get("cluster_enabled"):
             await client.aclose()
             cluster: RedisCluster = RedisCluster.from_url(_without_user(url, server), **_options(server))
+            _renew_certificates_of_nodes(cluster)
             stack.push_async_callback(close, cluster)
             async with asyncio.timeout(TIMEOUT_S):
                 _ = await cluster.initialize()
@@ -152,6 +188,7 @@ def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:
         raise ValueError(f"expected a URL that begins with one of {expected}, found {server}")
     if not parsed.scheme.startswith("sentinel"):
         client: Redis = Redis.from_url(_without_user(url, server), **_options(server))
+        _renew_certificates(client)
         return client
     options = _options(server)
     if parsed.username and server.password_file is None:
@@ -165,6 +202,8 @@ def _client_of(url: str, server: Server, stack: AsyncExitStack) -> Redis:
     sentinels = Sentinel(places, sentinel_kwargs={**timeouts, **tls, "retry": _never_again()})  # type: ignore[no-untyped-call]
     stack.push_async_callback(sentinels.aclose)
     watched: Redis = sentinels.master_for(name, db=int(database or 0), **options)
+    for each in (watched, *sentinels.sentinels):
+        _renew_certificates(each)
     return watched
 
 

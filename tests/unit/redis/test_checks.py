@@ -22,7 +22,7 @@ from crawler.redis.checks import (
     permissions,
     why_unwritable,
 )
-from crawler.redis.client import connected, reason_of
+from crawler.redis.client import FAILURES, connected, leave_idle, reason_of
 from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.components.exchanging import redis_server
@@ -237,6 +237,21 @@ async def test_what_is_wrong_with_a_certificate_is_told(tmp_path: Path) -> None:
         secure.issue(names, holds_until)
         with running_redis(*secure.options), pytest.raises(ServerRefused, match=told):
             await use(whole)
+
+
+@in_event_loop
+async def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_path: Path) -> None:
+    secure = Secure(tmp_path)
+    cert, good = secure.cert, secure.cert.read_bytes()
+    with running_redis(*secure.options):
+        async with connected(Server(url=secure.url, tls_ca=secure.ca, tls_cert=cert, tls_key=secure.key)) as client:
+            assert await client.ping()
+            cert.write_text("no certificate\n")
+            await leave_idle(client)
+            with pytest.raises(FAILURES):
+                await client.ping()
+            cert.write_bytes(good)
+            assert await client.ping()
 
 
 @in_event_loop
