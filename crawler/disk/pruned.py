@@ -1,6 +1,7 @@
 """What was deleted of the output of a crawl, because it was old or took too much space: `pruned.json` in the directory
 that had it, and `pruned/`, which has the record numbers of each file. `pruned.json` also says when the archive began
-anew, so that no old file is needed any more (`crawler.prune.cycles`).
+anew, so that no old file is needed any more (`crawler.prune.cycles`), and since when there are records
+(`crawler.prune.recorded`).
 
 A file is listed before it is deleted. So whoever misses a page can tell that it was pruned, and a crash in between
 leaves a file that the next pass deletes. After many more, it is only counted (`shorten`), so that the list stays short.
@@ -72,6 +73,14 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     """No page before has this record number, or a higher one; 0 if the frontier gives no numbers."""
 
 
+class Began(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run writes records, and one before it wrote none."""
+
+    began: str
+    number: int = 0
+    """As in `Cycle`."""
+
+
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     """What `pruned.json` says."""
 
@@ -84,6 +93,10 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     """The oldest first. Archives before the first one are not divided into cycles."""
     lacks_pages: bool = False
     """Whether a run since the last cycle began did not archive. The next one that does begins another cycle."""
+    lacks_records: bool = False
+    """Whether a run since `records` began wrote none. With the next one that does, they begin again."""
+    records: Began | None = None
+    """Since when each visit has a record; None if all have."""
 
     def total(self, output: Output) -> Counted:
         return _sum(self.files, self.before, output)

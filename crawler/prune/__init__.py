@@ -7,6 +7,7 @@
     following   follows the references between archives
     pruning     deletes: lists a file with its record numbers first, and then deletes it
     keeping     prunes while a crawl runs
+    recorded    since when the records have each page
 
 Files are deleted as a whole, the oldest first, an archive together with its index. The newest file of records stays,
 and so does what is still open. `crawler.disk.pruned` has the list.

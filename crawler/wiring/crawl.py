@@ -220,7 +220,7 @@ async def _make_components(
         planning=planning,
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,
-        may_be_conditional=space.keeping.may_be_conditional if config.output.warc else lambda _: True,
+        may_be_conditional=space.may_be_conditional,
         archive_began=(lambda: space.keeping.since) if config.output.warc else VisitsSince,
     )
     await space.start(stack)

@@ -1,6 +1,7 @@
 """Makes what keeps a crawl within its disk space: what watches the space, and what deletes old output."""
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -17,7 +18,8 @@ from crawler.disk.pruned import read_pruned
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
 from crawler.prune.keeping import Keeping, Referring
-from frontier import VisitsSince
+from crawler.prune.recorded import recorded_since
+from frontier import CrawlUrl, VisitsSince
 from frontier.pauses import Pauses
 
 
@@ -25,6 +27,8 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
     free: FreeSpaceGuard
     used: UsedSpaceGuard
     keeping: Keeping
+    recorded: VisitsSince
+    """The visits of which the records tell."""
     archives: bool
     """Whether this run writes an archive."""
     is_resumed: bool
@@ -35,6 +39,11 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
         self.free.set_min_free_bytes(config.output.min_free_bytes)
         self.used.set_max_bytes(config.output.max_disk_bytes)
         self.keeping.set_keep(kept(config))
+
+    def may_be_conditional(self, url: CrawlUrl, /) -> bool:
+        """Whether the request for a URL may be conditional: if the page has not changed, no output gets it."""
+        is_recorded = url.last_visit is None or self.recorded.has(url.last_visit)
+        return is_recorded and (not self.archives or self.keeping.may_be_conditional(url))
 
     async def start(self, stack: AsyncExitStack) -> None:
         """`stack` ends it. Awaited before the first request."""
@@ -53,8 +62,9 @@ def disk_space(
     forget_before: Callable[[int], None],
 ) -> DiskSpace:
     """`next_number` and `forget_before` are as in `Referring`. Raises `DirectoryRefused` if nobody can tell what was
-    deleted."""
+    deleted, and `OSError`."""
     whole = whole_crawl(directory.original)
+    is_resumed = CrawlDirectory(whole).configuration.exists()
     return DiskSpace(
         free=FreeSpaceGuard(
             one_on_each_disk(growing_folders(directory)),
@@ -79,8 +89,16 @@ def disk_space(
             ),
             own=directory,
         ),
+        recorded=recorded_since(
+            directory,
+            _outputs(directory, whole),
+            records=config.output.records,
+            is_resumed=is_resumed,
+            next_number=next_number,
+            clock=time.time,
+        ),
         archives=config.output.warc,
-        is_resumed=CrawlDirectory(whole).configuration.exists(),
+        is_resumed=is_resumed,
     )
 
 

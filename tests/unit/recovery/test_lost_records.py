@@ -1,8 +1,8 @@
-"""A page whose record is lost is fetched again, also if the server has said since that the page has not changed."""
+"""A page without a record that says what it holds is fetched again, also if the server says that it has not changed."""
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -54,3 +54,20 @@ def test_a_page_whose_only_full_record_is_lost_is_fetched_again(tmp_path: Path, 
     for check in ("fsck", "verify"):
         ended = command_here("inspect", str(crawl), check)
         assert ended.code == 0, ended
+
+
+@pytest.mark.parametrize("has_records", [[False, True], [True, False, True]], ids=["late", "again"])
+@pytest.mark.parametrize("warc", [True, False])
+def test_pages_visited_without_records_are_fetched_whole_once_there_are_records(
+    tmp_path: Path, has_records: Sequence[bool], warc: bool
+) -> None:
+    crawl = tmp_path / "crawl"
+    for kept in [*has_records, True, True]:
+        asyncio.run(visit(crawl, {"output.warc": warc, "output.records": kept}))
+        if kept:
+            ended = command_here("inspect", str(crawl), "fsck")
+            assert ended.code == 0, ended
+        assert command_here("recrawl", str(crawl)).code == 0
+    first, *_, last = [each for each in records(crawl) if each.visit >= len(has_records)]
+    assert (first.status, first.title, first.change) == (200, "A page", "unchanged")
+    assert last.status == 304, "the records have the page by now"

@@ -1,0 +1,55 @@
+"""After a run without records, the next one that has them tells since when they have each page."""
+
+from functools import partial
+from pathlib import Path
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.pruned import read_pruned
+from crawler.prune.recorded import recorded_since
+from frontier import VisitsSince
+
+NOW = 1_700_000_000.0
+ALL = VisitsSince()
+SINCE = VisitsSince(number=7, at=NOW)
+
+
+def since(crawl: CrawlDirectory, *, records: bool, is_resumed: bool = True) -> VisitsSince:
+    find = partial(recorded_since, crawl, [crawl], next_number=lambda: 7, clock=lambda: NOW)
+    return find(records=records, is_resumed=is_resumed)
+
+
+def begun(folder: Path) -> CrawlDirectory:
+    """A crawl that has opened its records, and written none."""
+    crawl = CrawlDirectory(folder)
+    crawl.records.mkdir()
+    (crawl.records / "records-00000.jsonl").touch()
+    return crawl
+
+
+def test_all_visits_have_records_if_each_run_writes_some(tmp_path: Path) -> None:
+    crawl = begun(tmp_path)
+    assert since(crawl, records=True, is_resumed=False) == ALL
+    (crawl.records / "records-00000.jsonl").write_bytes(b"{}\n")
+    assert since(crawl, records=True) == ALL
+    assert not crawl.pruned.exists()
+
+
+def test_records_begin_with_the_first_run_that_writes_some(tmp_path: Path) -> None:
+    crawl = CrawlDirectory(tmp_path)
+    for is_resumed in (False, True):
+        assert since(crawl, records=False, is_resumed=is_resumed) == ALL
+    begun(tmp_path)
+    assert since(crawl, records=True) == SINCE
+    (crawl.records / "records-00000.jsonl").write_bytes(b"{}\n")
+    assert since(crawl, records=True) == SINCE
+
+
+def test_records_begin_again_after_runs_that_wrote_none(tmp_path: Path) -> None:
+    crawl = begun(tmp_path)
+    (crawl.records / "records-00000.jsonl").write_bytes(b"{}\n")
+    for _ in range(2):
+        assert since(crawl, records=False) == ALL
+        assert read_pruned(crawl).lacks_records
+    for _ in range(2):
+        assert since(crawl, records=True) == SINCE
+        assert not read_pruned(crawl).lacks_records
