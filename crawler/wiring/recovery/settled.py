@@ -1,7 +1,8 @@
 """The settled URLs of which the output of a crawl tells: of several visits the last one.
 
 Records are read from the end, so a URL that was visited once takes no room. A visit at which the server said that the
-page has not changed waits in a temporary file for the one before, which says what the page holds.
+page has not changed waits in a temporary file for the one before, which says what the page holds. Visits without a
+record, of which the archive tells, lie there, too.
 """
 
 import sqlite3
@@ -18,7 +19,7 @@ from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls, entry_of_record
 from crawler.wiring.recovery.facts import room
 from crawler.wiring.recovery.sources import Sources
-from crawler.write.records import newest_records
+from crawler.write.records import extents_now, newest_records, read_extents
 from frontier import LedgerEntry
 
 _TABLES = """
@@ -26,6 +27,12 @@ _TABLES = """
     CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
 """
+
+
+class _Number(msgspec.Struct, frozen=True, gc=False):
+    """What has to be read of a record to know that it is there."""
+
+    number: int
 
 
 class SettledUrls:
@@ -41,6 +48,7 @@ class SettledUrls:
         self._database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
         self._database.execute("BEGIN")
         self._waiting = 0
+        self._unrecorded = 0
         self.recorded = NumberSet()
         self.copyless = NumberSet()
         """Last visits at which pages had not changed, and nothing of before says what they hold. Known after `entries`,
@@ -63,20 +71,20 @@ class SettledUrls:
         return None if found is None else int(found[0])
 
     def entries(self) -> Iterator[LedgerEntry | None]:
-        """First those of records, then those of pages in the archive that have no record. Of several entries of one
-        URL, the first counts. None stands for a visit that tells nothing yet: there may be millions in a row, and who
-        reads them may have to end. Raises `NoRoom`."""
+        """Of each directory first those of records, then those of pages in the archive that have no record. Of several
+        entries of one URL, the first counts. None stands for a visit that tells nothing yet: there may be millions in a
+        row, and who reads them may have to end. Raises `NoRoom`."""
         with room():  # also while it is read: then changes are written that were only in memory
             yield from self._entries()
 
     def _entries(self) -> Iterator[LedgerEntry | None]:
         for directory in self._sources.newest_first:
+            for _ in self._store_captures(directory):
+                yield None
             yield from self._of_records(directory)
-        for directory in self._sources.newest_first:
-            yield from self._of_captures(directory)
+            yield from self._of_captures()
         yield from self._stored("unchanged")
-        query = "SELECT number FROM unchanged"
-        for (number,) in self._database.execute(query):
+        for (number,) in self._database.execute("SELECT number FROM unchanged"):
             self.copyless.add(int(number))
 
     def _of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry | None]:
@@ -94,23 +102,60 @@ class SettledUrls:
             is_own = self._sources.owns(url.queue_key)
             self.visits += is_own
             entry = msgspec.structs.replace(entry, settled_in=lineage)
-            yield self._take(entry, is_own=is_own, is_copyless=record.change == Change.NOT_MODIFIED)
+            is_copyless = record.change == Change.NOT_MODIFIED
+            if self._unrecorded and (later := self._later_unrecorded(entry)) is not None:
+                entry = self._after(entry, later)
+                is_copyless = self._is_copyless(entry)
+            yield self._take(entry, is_own=is_own, is_copyless=is_copyless)
 
-    def _of_captures(self, directory: CrawlDirectory) -> Iterator[LedgerEntry | None]:
-        """Those of pages without a record. An archive is read from its beginning, so the last visits are known at its
-        end."""
+    def _store_captures(self, directory: CrawlDirectory) -> Iterator[int]:
+        """Store what the archive tells of visits without a record: of several of one URL the last one. Yields the
+        number of each visit, and of each record."""
+        written = NumberSet()
+        if directory.warc.is_dir() and directory.records.is_dir():
+            for record in read_extents(_Number, extents_now(directory.records), on_damage=lambda *_: None):
+                written.add(record.number)
+                yield record.number
         for number, found in archived_pages(directory, self._progress):
-            yield None
+            yield number
             if directory is self._sources.own:
                 self.highest = max(self.highest, number)
-            visit = None if number in self.recorded else visit_of(found, self._bodies)
+            visit = None if number in written else visit_of(found, self._bodies)
             if visit is not None:
                 self.records += 1
                 self._store_visit(visit, self._sources.lineages.get(directory.original))
+
+    def _store_visit(self, visit: ArchivedVisit, lineage: int | None) -> None:
+        url = self._urls.of_record(visit.record)
+        entry = None if url is None else entry_of_record(visit.record, url)
+        if url is None or entry is None:
+            return
+        is_own = self._sources.owns(url.queue_key)
+        self.visits += is_own
+        entry = msgspec.structs.replace(entry, settled_in=lineage, last_modified=visit.last_modified)
+        before = self._unrecorded_of(entry.canonical)
+        self._store("INSERT OR REPLACE", "unrecorded", self._after(before, entry) if before else entry, is_own=is_own)
+        self._unrecorded += before is None
+
+    def _unrecorded_of(self, canonical: str) -> LedgerEntry | None:
+        query = "SELECT entry FROM unrecorded WHERE canonical = ?"
+        found = self._database.execute(query, (canonical,)).fetchone()
+        return None if found is None else _decoded(found[0])
+
+    def _later_unrecorded(self, entry: LedgerEntry) -> LedgerEntry | None:
+        """The last visit to a URL if it was after this one, and has no record. It is taken out."""
+        later = self._unrecorded_of(entry.canonical)
+        if later is None or later.number < entry.number:
+            return None
+        self._database.execute("DELETE FROM unrecorded WHERE canonical = ?", (entry.canonical,))
+        return later
+
+    def _of_captures(self) -> Iterator[LedgerEntry | None]:
         for stored, is_own in self._database.execute("SELECT entry, is_own FROM unrecorded"):
             entry = _decoded(stored)
             yield self._take(entry, is_own=bool(is_own), is_copyless=self._is_copyless(entry))
         self._database.execute("DELETE FROM unrecorded")
+        self._unrecorded = 0
 
     def _take(self, entry: LedgerEntry, *, is_own: bool, is_copyless: bool) -> LedgerEntry | None:
         """The entry of a URL, once it is known what the URL held. Visits come from the last to the first."""
@@ -142,24 +187,18 @@ class SettledUrls:
             last_modified=later.last_modified or entry.last_modified,
         )
 
-    def _store_visit(self, visit: ArchivedVisit, lineage: int | None) -> None:
-        url = self._urls.of_record(visit.record)
-        entry = None if url is None else entry_of_record(visit.record, url)
-        if url is None or entry is None:
-            return
-        is_own = self._sources.owns(url.queue_key)
-        self.visits += is_own
-        entry = msgspec.structs.replace(entry, settled_in=lineage, last_modified=visit.last_modified)
-        query = "SELECT entry FROM unrecorded WHERE canonical = ?"
-        found = self._database.execute(query, (entry.canonical,)).fetchone()
-        if found is not None and (before := _decoded(found[0])).number != entry.number:
-            is_gone = entry.status in GONE and before.status in GONE
-            entry = msgspec.structs.replace(
-                entry, visits=before.visits + 1, reason=str(Change.GONE) if is_gone else entry.reason
-            )
-            if visit.record.change == Change.NOT_MODIFIED and not self._is_copyless(before):
-                entry = self._unchanged_since(before, entry)
-        self._store("INSERT OR REPLACE", "unrecorded", entry, is_own=is_own)
+    def _after(self, before: LedgerEntry, entry: LedgerEntry) -> LedgerEntry:
+        """The entry of a visit of which only the archive tells, given the one before. A crash may have left two copies
+        of one visit."""
+        is_copy = before.number == entry.number
+        is_gone = entry.status in GONE and before.status in GONE and not is_copy
+        entry = msgspec.structs.replace(
+            entry,
+            visits=before.visits if is_copy else before.visits + entry.visits,
+            reason=str(Change.GONE) if is_gone else entry.reason,
+        )
+        lacks_copy = self._is_copyless(entry) or (is_copy and entry.status == HTTPStatus.NOT_MODIFIED)
+        return self._unchanged_since(before, entry) if lacks_copy and not self._is_copyless(before) else entry
 
     def _is_copyless(self, entry: LedgerEntry) -> bool:
         """Whether nothing so far says what a page holds that has not changed."""
