@@ -1,13 +1,16 @@
 """Reads the elements of RSS and Atom feeds."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import lxml.etree
 
 from crawler.page import Link, LinkKind
 from crawler.read.feeds.links import link_to
+from crawler.read.feeds.xml_base import Bases
 from crawler.read.feeds.xml_elements import local_name, text_of
 
+_HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
@@ -54,6 +57,25 @@ def feed_link(element: lxml.etree._Element, name: str, /) -> Link | None:
         case "comments" | "commentrss":
             return link_to(text_of(element), LinkKind.FEED)
     return None
+
+
+def html_of(entry: lxml.etree._Element, bases: Bases, /) -> Iterator[tuple[str, str | None]]:
+    """The HTML in an entry of a feed, each with its base if that differs from the feed's. RSS has no bases: its links
+    are relative to the page that the entry describes."""
+    named = [(local_name(child), child) for child in entry]
+    texts = [child for name, child in named if name in _HTML and child.get("type") != "text"]
+    if not texts:
+        return
+    links = (child for name, child in named if name == "link" and (child.get("rel") or "alternate") == "alternate")
+    first = next(links, None)
+    about = None if first is None or local_name(entry) != "item" else first.get("href") or text_of(first)
+    for text in texts:
+        if len(text):
+            html = "".join(lxml.etree.tostring(each, encoding="unicode", method="html") for each in text)
+        else:
+            html = text.text or ""
+        if "<" in html:
+            yield html, bases.of(text, default=about)
 
 
 def _of_rdf(element: lxml.etree._Element, name: str) -> str | None:

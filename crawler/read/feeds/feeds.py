@@ -5,17 +5,18 @@ The parser loads nothing from elsewhere.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, cast
 
 import lxml.etree
 import msgspec
 
 from crawler.page import CHANGE_FREQUENCIES, Link, LinkKind
-from crawler.read.feeds.feed_elements import feed_link
+from crawler.read.feeds.feed_elements import feed_link, html_of
 from crawler.read.feeds.json_feed import ReadHtml
+from crawler.read.feeds.plain_entries import MAX_TORN_BYTES, PLAIN_ROOT, plain_entries
 from crawler.read.feeds.sitemap_elements import sitemap_link
 from crawler.read.feeds.sitemaps import (
     MAX_DATE_CHARACTERS,
@@ -23,7 +24,7 @@ from crawler.read.feeds.sitemaps import (
     Listing,
 )
 from crawler.read.feeds.xml_base import Bases
-from crawler.read.feeds.xml_elements import local_name, name_of, text_of
+from crawler.read.feeds.xml_elements import local_name, name_of
 from crawler.read.feeds.xml_fixups import RepairedXml
 from crawler.url.seeds import scheme_adder
 
@@ -46,7 +47,6 @@ _SITEMAP_ROOTS: Final = ("urlset", "sitemapindex", "sitemaps", "sitemap")
 _DATES: Final = ("lastmod", "updated", "modified", "pubdate", "published", "issued", "date")
 """Of entries. The first that is there counts."""
 _HINTS: Final = frozenset({"changefreq", *_DATES})
-_HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 
 Reader = Callable[[lxml.etree._Element, str], Link | None]
 """Finds the link of a complete element with that local name."""
@@ -76,7 +76,8 @@ class _XmlReader:
         self._document = document
         self._url = url
         self._read_html = read_html
-        self._readers = _readers(url)
+        self._add_scheme = scheme_adder(url)
+        self._readers = _readers(self._add_scheme)
         self._reader: Reader | None = None
         """Reads elements of the kind of document that the root shows."""
         self._entry_names = _ENTRIES
@@ -96,7 +97,7 @@ class _XmlReader:
     def read(self) -> str | None:
         """Read the document; returns why if it did not read to the end."""
         parser = _new_parser(_WRAPPERS)
-        for piece in self._document:
+        for piece in self._without_plain_entries(parser):
             for part in self._split(piece):
                 if self._has_drifted(part):
                     parser = self._begin_anew()
@@ -112,6 +113,35 @@ class _XmlReader:
         if self._depth <= -_WRAPPERS:
             return "has too many end tags; the rest is not read"
         return None if self._reader is None or _reads_on(parser) else "has broken markup; the rest is not read"
+
+    def _without_plain_entries(self, parser: lxml.etree.XMLPullParser) -> Iterator[bytes]:
+        """The document without the plain entries of a sitemap that it begins with, which this reads. The caller feeds
+        each piece to the parser before it asks for the next one."""
+        pieces = iter(self._document)
+        text = next(pieces, b"")
+        if root := PLAIN_ROOT.match(text):
+            yield root[0]
+            text = text[root.end() :]
+            if self._depth == 1 and not self._bases.open and not parser.feed_error_log:
+                text = self._read_plain_entries(text)
+                # What is left may be the beginning of one.
+                while len(text) <= MAX_TORN_BYTES and b"</url>" not in text and (piece := next(pieces, b"")):
+                    text = self._read_plain_entries(text + piece)
+        yield text
+        yield from pieces
+
+    def _read_plain_entries(self, text: bytes) -> bytes:
+        """Read the plain entries with which the text begins; returns the rest."""
+        end = 0
+        for entry in islice(plain_entries(text), MAX_LINKS - self._entries):
+            self._entry_start = len(self.links)
+            self.links.append(Link(self._add_scheme(entry.loc), LinkKind.LISTED))
+            if entry.lastmod or entry.changefreq:
+                self._set_hints({"lastmod": entry.lastmod, "changefreq": entry.changefreq})
+            self._entry_depth = self._depth + 1
+            self._entries += 1
+            end = entry.end
+        return text[end:]
 
     def _split(self, piece: bytes) -> list[bytes]:
         """The piece, divided before each entry if it may be one of a feed."""
@@ -175,7 +205,7 @@ class _XmlReader:
         if link is not None:
             links.extend(bases.resolve([link], read_bytes=self._document.read_bytes) if bases.open else [link])
         if name in _FEED_ENTRIES and self._read_html is not None:
-            for html, base in _html_of(element, bases):
+            for html, base in html_of(element, bases):
                 within = self._read_html(html, base or self._url)
                 links.extend(bases.resolve(within, read_bytes=self._document.read_bytes, base=base))
         if bases.open:
@@ -184,19 +214,15 @@ class _XmlReader:
             del links[MAX_LINKS_AND_EXTENSIONS:]
             return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
         if name in self._entry_names:
-            self._set_hints(element)
+            self._set_hints(_hints_of(element))
             _free(element)
             held = self._held
             self._freed += held - self._held_before.pop(self._depth + 1, held)
             self._entries += 1
         return None
 
-    def _set_hints(self, entry: lxml.etree._Element) -> None:
+    def _set_hints(self, texts: Mapping[str, str]) -> None:
         """Set the date of an entry on its links, and the hints of a sitemap on the link of the <loc>."""
-        texts: dict[str, str] = {}
-        for child in entry:
-            if (name := local_name(child)) in _HINTS and name not in texts:
-                texts[name] = (child.text or "").strip()
         if not texts:
             return
         date = next((texts[name] for name in _DATES if texts.get(name)), "")
@@ -244,23 +270,13 @@ def _reads_on(parser: lxml.etree.XMLPullParser) -> bool:
     return any(True for _ in parser.read_events())
 
 
-def _html_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, str | None]]:
-    """The HTML in an entry of a feed, each with its base if that differs from the feed's. RSS has no bases: its links
-    are relative to the page that the entry describes."""
-    named = [(local_name(child), child) for child in entry]
-    texts = [child for name, child in named if name in _HTML and child.get("type") != "text"]
-    if not texts:
-        return
-    links = (child for name, child in named if name == "link" and (child.get("rel") or "alternate") == "alternate")
-    first = next(links, None)
-    about = None if first is None or local_name(entry) != "item" else first.get("href") or text_of(first)
-    for text in texts:
-        if len(text):
-            html = "".join(lxml.etree.tostring(each, encoding="unicode", method="html") for each in text)
-        else:
-            html = text.text or ""
-        if "<" in html:
-            yield html, bases.of(text, default=about)
+def _hints_of(entry: lxml.etree._Element) -> Mapping[str, str]:
+    """The texts of the elements that are hints, by their names."""
+    texts: dict[str, str] = {}
+    for child in entry:
+        if (name := local_name(child)) in _HINTS and name not in texts:
+            texts[name] = (child.text or "").strip()
+    return texts
 
 
 def _free(entry: lxml.etree._Element) -> None:
@@ -271,7 +287,7 @@ def _free(entry: lxml.etree._Element) -> None:
         del parent[0]
 
 
-def _readers(url: str) -> dict[str, Reader]:
+def _readers(add_scheme: Callable[[str], str]) -> dict[str, Reader]:
     """Readers by the local name of the root. Name spaces do not count, because many documents get them wrong."""
-    by_root: dict[str, Reader] = dict.fromkeys(_SITEMAP_ROOTS, partial(sitemap_link, add_scheme=scheme_adder(url)))
+    by_root: dict[str, Reader] = dict.fromkeys(_SITEMAP_ROOTS, partial(sitemap_link, add_scheme=add_scheme))
     return by_root | dict.fromkeys(("rss", "rdf", "feed"), feed_link)
