@@ -103,6 +103,20 @@ put_text(buffer *to, PyObject *text)
     return done;
 }
 
+/* What takes 200 instructions here takes snprintf a thousand, and a page has some ten numbers. */
+static int
+put_number(buffer *to, long long number)
+{
+    char digits[24], *first = digits + sizeof(digits);
+    unsigned long long left = number < 0 ? 0ULL - (unsigned long long)number : (unsigned long long)number;
+    do
+        *--first = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--first = '-';
+    return put(to, first, (size_t)(digits + sizeof(digits) - first));
+}
+
 static int
 put_value(buffer *to, PyObject *value)
 {
@@ -113,8 +127,7 @@ put_value(buffer *to, PyObject *value)
     long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
-    char digits[32];
-    return put(to, digits, (size_t)PyOS_snprintf(digits, sizeof(digits), "%lld", number));
+    return put_number(to, number);
 }
 
 static int
@@ -200,14 +213,13 @@ record(PyObject *Py_UNUSED(module), PyObject *args)
         }
         size += PyBytes_Size(piece);
     }
-    char length[64];
-    size_t length_size = (size_t)PyOS_snprintf(length, sizeof(length), "Content-Length: %zd\r\n", size);
     buffer head;
     begin(&head);
     if (PUT(&head, "WARC/1.1\r\nWARC-Type: ") < 0 || put(&head, kind, (size_t)kind_size) < 0 ||
         PUT(&head, "\r\nWARC-Record-ID: <urn:") < 0 || put(&head, urn, (size_t)urn_size) < 0 ||
         PUT(&head, ">\r\n") < 0 || put(&head, PyBytes_AsString(common), (size_t)PyBytes_Size(common)) < 0 ||
-        put_fields(&head, fields) < 0 || put(&head, length, length_size) < 0 || PUT(&head, DIGEST) < 0)
+        put_fields(&head, fields) < 0 || PUT(&head, "Content-Length: ") < 0 || put_number(&head, size) < 0 ||
+        PUT(&head, "\r\n" DIGEST) < 0)
         goto done;
     size_t digest_at = head.used;
     made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)head.used + SHA1_CHARACTERS + size + 2 * (sizeof(END) - 1));

@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Protocol
 
@@ -124,12 +125,12 @@ class WarcSink:
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         self._ensure_open()
         if page is not None and record.not_archived is None and _was_asked(page):
-            await self._write(page, lambda: self._compose(page, record))
+            await self._write(page, partial(self._compose, page, record))
 
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
         self._ensure_open()
         if _was_asked(fetched):
-            await self._write(fetched, lambda: self._compose_exchange(fetched, purpose))
+            await self._write(fetched, partial(self._compose_exchange, fetched, purpose))
 
     def tell(self, about: Mapping[str, str], /) -> None:
         self._info.tell(about)
@@ -142,18 +143,27 @@ class WarcSink:
             else:
                 async with self._threads:  # this also limits the number of large copies in memory
                     group = await asyncio.to_thread(compose)
-            await self._make_room(sum(map(len, group.chunks)))
+            size = sum(map(len, group.chunks))
+            while self._is_full(size):
+                await self._end_file()
             # Otherwise another file has begun, the settings have changed, or the record may refer to what it must not.
             if basis == (self._info.urns, self._refers_from):
                 break
         file, serial = self._append(group), self._file_serial
-        await file.settle()
+        if self._durability == "power":  # otherwise there is nothing to settle
+            await file.settle()
         self._remember(group, fetched, serial)
 
-    async def _make_room(self, size: int) -> None:
-        """End the file if so many bytes do not fit into it, or if a new one has to begin."""
-        max_bytes = self._options.max_bytes
-        while (file := self._file) is not None and (self._must_end or (file.size and file.size + size > max_bytes)):
+    def _is_full(self, size: int) -> bool:
+        """Whether so many bytes do not fit into the file, or a new one has to begin."""
+        file = self._file
+        if file is None:
+            return False
+        return self._must_end or (file.size > 0 and file.size + size > self._options.max_bytes)
+
+    async def _end_file(self) -> None:
+        file = self._file
+        if file is not None:
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
                 file.ensure_intact()

@@ -22,9 +22,10 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
     length = None if body_bytes is None else b"%d" % body_bytes
     headers = response.headers
-    about_body = wanted_headers(headers, (_TRANSFER_ENCODING, _CONTENT_LENGTH))
-    if any(_does_not_fit(name, value, length) for name, value in about_body):
-        headers = _corrected(headers, length)
+    for name, value in wanted_headers(headers, (_TRANSFER_ENCODING, _CONTENT_LENGTH)):
+        if _does_not_fit(name, value, length):
+            headers = _corrected(headers, length)
+            break
     return lines(_as_sent(f"HTTP/{version} {response.status} {response.reason}"), headers) + _END
 
 
