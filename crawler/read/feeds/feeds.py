@@ -7,7 +7,7 @@ The parser loads nothing from elsewhere.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Final, cast
 
 import lxml.etree
@@ -16,7 +16,7 @@ import msgspec
 from crawler.page import CHANGE_FREQUENCIES, Link, LinkKind
 from crawler.read.feeds.feed_elements import feed_link, html_of
 from crawler.read.feeds.json_feed import ReadHtml
-from crawler.read.feeds.plain_entries import MAX_TORN_BYTES, PLAIN_ROOT, plain_entries
+from crawler.read.feeds.plain_entries import MAX_TORN_BYTES, PLAIN_END, PLAIN_ROOT, plain_entries
 from crawler.read.feeds.sitemap_elements import sitemap_link
 from crawler.read.feeds.sitemaps import (
     MAX_DATE_CHARACTERS,
@@ -96,8 +96,12 @@ class _XmlReader:
 
     def read(self) -> str | None:
         """Read the document; returns why if it did not read to the end."""
+        rest = self._after_plain_entries()
+        first = next(rest, None)
+        if first is None:
+            return None
         parser = _new_parser(_WRAPPERS)
-        for piece in self._without_plain_entries(parser):
+        for piece in chain((first,), rest):
             for part in self._split(piece):
                 if self._has_drifted(part):
                     parser = self._begin_anew()
@@ -114,21 +118,22 @@ class _XmlReader:
             return "has too many end tags; the rest is not read"
         return None if self._reader is None or _reads_on(parser) else "has broken markup; the rest is not read"
 
-    def _without_plain_entries(self, parser: lxml.etree.XMLPullParser) -> Iterator[bytes]:
-        """The document without the plain entries of a sitemap that it begins with, which this reads. The caller feeds
-        each piece to the parser before it asks for the next one."""
+    def _after_plain_entries(self) -> Iterator[bytes]:
+        """The document without the plain entries of a sitemap with which it begins, which this reads. Nothing is left
+        of most sitemaps."""
         pieces = iter(self._document)
         text = next(pieces, b"")
-        if root := PLAIN_ROOT.match(text):
-            yield root[0]
-            text = text[root.end() :]
-            if self._depth == 1 and not self._bases.open and not parser.feed_error_log:
-                text = self._read_plain_entries(text)
-                # What is left may be the beginning of one.
-                while len(text) <= MAX_TORN_BYTES and b"</url>" not in text and (piece := next(pieces, b"")):
-                    text = self._read_plain_entries(text + piece)
-        yield text
-        yield from pieces
+        root = PLAIN_ROOT.match(text)
+        if root is None:
+            return chain((text,), pieces)
+        text = self._read_plain_entries(text[root.end() :])
+        # What is left may be the beginning of one.
+        while len(text) <= MAX_TORN_BYTES and b"</url>" not in text and (piece := next(pieces, b"")):
+            text = self._read_plain_entries(text + piece)
+        further = next(filter(None, pieces), b"")
+        if PLAIN_END.fullmatch(text) and not further:
+            return iter(())
+        return chain((root[0] + text, further), pieces)
 
     def _read_plain_entries(self, text: bytes) -> bytes:
         """Read the plain entries with which the text begins; returns the rest."""
@@ -138,7 +143,7 @@ class _XmlReader:
             self.links.append(Link(self._add_scheme(entry.loc), LinkKind.LISTED))
             if entry.lastmod or entry.changefreq:
                 self._set_hints({"lastmod": entry.lastmod, "changefreq": entry.changefreq})
-            self._entry_depth = self._depth + 1
+            self._entry_depth = 2
             self._entries += 1
             end = entry.end
         return text[end:]
@@ -235,7 +240,7 @@ class _XmlReader:
         if not date and not frequency:
             return
         links = self.links
-        lacks_loc = self._entry_names is _SITEMAP_ENTRIES
+        lacks_loc = self._entry_names is not _FEED_ENTRIES
         for index in range(self._entry_start, len(links)):
             if lacks_loc and links[index].kind in (LinkKind.SITEMAP, LinkKind.LISTED):
                 lacks_loc = False

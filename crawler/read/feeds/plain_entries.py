@@ -1,4 +1,4 @@
-"""Reads the plain entries of a sitemap without a parser, which takes 2.4 times the instructions.
+"""Reads the plain entries of a sitemap without a parser, which takes almost three times the instructions.
 
 An entry is plain if it has a <loc>, and perhaps <lastmod>, <changefreq> and <priority> behind it, in ASCII and without
 attributes. Most sitemaps have no others, and any parser reads them in the same way.
@@ -21,8 +21,12 @@ def _element(name: bytes) -> bytes:
 
 _HINTS: Final = b"".join(b"(?:%b)?" % _element(name) for name in (b"lastmod", b"changefreq", b"priority"))
 _ENTRY: Final = re.compile(rb"%b<url>%b%b%b</url>" % (_SPACE, _SPACE, _element(b"loc"), _HINTS))
-PLAIN_ROOT: Final = re.compile(rb"<urlset(?>(?:[ \t\r\n]+[a-zA-Z:]+=\"[^\"<>&]*\")*)[ \t\r\n]*>")
+PLAIN_ROOT: Final = re.compile(
+    rb"<urlset(?>(?:[ \t\r\n]+(?:xmlns(?::[a-z]+)?|xsi:schemaLocation)=\"[^\"<>&]*\")*)[ \t\r\n]*>"
+)
 """The tag of a root that may have plain entries."""
+PLAIN_END: Final = re.compile(rb"[ \t\r\n]*</urlset>[ \t\r\n]*")
+"""Its end, if nothing else follows."""
 MAX_TORN_BYTES: Final = 8192
 """Of the beginning of an entry that goes on in the next piece of its sitemap."""
 
