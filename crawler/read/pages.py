@@ -177,7 +177,7 @@ class PageReader:
         self, reader: ElementReader[Any], base_url: str, *, growth: _Growth, encoding: Encoding, depth: int = 1
     ) -> Sequence[Link]:
         """Links of a document in that encoding and of the documents within it, in document order."""
-        own = encode_queries(reader.all_links, encoding)
+        own = reader.all_links if encoding.name == "utf-8" else encode_queries(reader.all_links, encoding)
         if not reader.nested_documents or depth > _MAX_DEPTH:
             return own
         links: list[Link] = []

@@ -22,7 +22,7 @@ def encode_queries(links: Sequence[Link], encoding: Encoding, /) -> Sequence[Lin
     """The links of a page in that encoding, with their queries in it. Links that can say that all are ASCII, as those
     of a scan, need not be made for it."""
     are_ascii: Callable[[], bool] | None = getattr(links, "are_ascii", None)
-    if encoding.name == "utf-8" or (are_ascii is not None and are_ascii()):
+    if are_ascii is not None and are_ascii():
         return links
     return [link if link.href.isascii() else _encode_query(link, encoding) for link in links]
 
