@@ -1,6 +1,7 @@
 """Counts what a crawl does. Users read these names."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 import msgspec
 
@@ -70,6 +71,12 @@ class Counters:
     def count_new(self, links: int, /) -> None:
         """Count links that were new."""
         self.admitted += links
+
+    def count_links(self, found: int, refused: Mapping[str, int], /) -> None:
+        """Count links that may be followed, and those that may not, by reason."""
+        self.links += found
+        for reason, count in refused.items():  # `update` takes 2 us to begin
+            self.refused[reason] += count
 
     def count_read(self, extract: Extract | None, /) -> None:
         """Count what was read of a document."""

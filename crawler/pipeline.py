@@ -9,8 +9,6 @@ are written before `done`, and `done` comes last. So a crash at any point repeat
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import msgspec
-
 from crawler.components import Components, PipelineOptions
 from crawler.counters import Counters, InFlight
 from crawler.page import (
@@ -25,7 +23,6 @@ from crawler.page import (
     Page,
     Preference,
     Redirect,
-    Repeat,
     Verdict,
 )
 from crawler.page.duplicates import Duplicates
@@ -33,9 +30,9 @@ from crawler.politeness.hours import CLOSED
 from crawler.politeness.lease_requests import reject_lost_copy, request_for
 from crawler.politeness.plain_http import redirect_to_http
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
+from crawler.politeness.spacing import Spacing
 from crawler.preferences.judging import REFUSED
-from crawler.protocols import Discovered
-from crawler.reading import ContentReader, PageContent, mark_unkept, run_steps
+from crawler.reading import ContentReader, mark_unkept, run_steps
 from crawler.record import FoundLinks, fetched_record, with_usage
 from crawler.settlement import Settlement
 from crawler.slots import keep_in_step
@@ -65,6 +62,7 @@ class Pipeline:
         self._duplicates = Duplicates()
         self.counters = Counters()
         self._settlement = Settlement(components, self.counters)
+        self._spacing = Spacing()
 
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for what is read and recorded from now on."""
@@ -89,9 +87,16 @@ class Pipeline:
                 return False
             crawl_delay_s = components.robots.crawl_delay(url)
             await keep_in_step()
+            if self._spacing.has_hosts and self._must_wait(lease):
+                return False
             work.stage, work.since = "the server", components.monotonic()
             request = request_for(lease, components.may_be_conditional)
-            fetched = await components.fetcher.fetch(request)
+            if crawl_delay_s:
+                delay_s = policy.pace.crawl_delay_s(crawl_delay_s)
+                with self._spacing.request(lease.url.queue_key, delay_s, components.monotonic):
+                    fetched = await components.fetcher.fetch(request)
+            else:
+                fetched = await components.fetcher.fetch(request)
             fetched = reject_lost_copy(fetched, lease, components.archive_began())
             if not isinstance(fetched, Answer):
                 fetched = self._http_instead(lease, fetched) or fetched
@@ -114,6 +119,13 @@ class Pipeline:
             return await self._settle_unread(lease, fetched, decision, answered_at=since, of_origin=preferences)
         finally:
             del self.counters.in_flight[lease.number]
+
+    def _must_wait(self, lease: Lease) -> bool:
+        """Whether the Crawl-delay of its host lets the URL not begin now. If so, the lease is handled."""
+        wait_s = self._spacing.wait_s(lease.url.queue_key, now=self._components.monotonic())
+        if wait_s:
+            self._components.frontier.release(lease, cooldown_s=wait_s)
+        return wait_s > 0
 
     async def _settle_unread(
         self,
@@ -195,7 +207,7 @@ class Pipeline:
     async def _admit_sitemaps(self, sitemaps: Sequence[Link], lease: Lease) -> None:
         """Admit the sitemaps that the robots.txt of the URL's host names, or those that may be there."""
         discovered = await run_steps(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
-        self._count_links(discovered)
+        self.counters.count_links(len(discovered.urls), discovered.refused)
         await self._settlement.admit(discovered.urls)
 
     async def _settle_disallowed(
@@ -235,14 +247,15 @@ class Pipeline:
         sha1, discovered = content.sha1, content.discovered
         self.counters.count_read(content.extract)
         if discovered is not None:
-            self._count_links(discovered)
+            self.counters.count_links(len(discovered.urls), discovered.refused)
+        marked = None if content.usage.is_refused else self._duplicates.mark(content.repeat, page, sha1, lease.url.url)
         record = fetched_record(
             lease,
             page,
             extract=content.extract,
             content=content.content,
             sha1=sha1,
-            repeat=self._repeat_of(page, content, lease.url.url),
+            repeat=marked,
             links=FoundLinks(
                 references=content.references,
                 details=content.link_details,
@@ -261,14 +274,6 @@ class Pipeline:
             links=discovered.to_add if discovered else (),
             self_links=discovered.self_links if discovered else 0,
         )
-
-    def _repeat_of(self, page: Page, content: PageContent, url: str) -> Repeat | None:
-        if content.usage.is_refused:
-            return None
-        duplicate_of = self._duplicates.remember(content.sha1, url) if page.body and page.status < 300 else None
-        if duplicate_of is None:
-            return content.repeat
-        return msgspec.structs.replace(content.repeat or Repeat(), duplicate_of=duplicate_of)
 
     async def _settle_redirect(
         self, lease: Lease, redirect: Redirect, decision: Decision, *, answered_at: float
@@ -293,8 +298,3 @@ class Pipeline:
         if isinstance(fetched, Answer):
             self._on_response(fetched.duration_s)
         self.counters.count_response(fetched)
-
-    def _count_links(self, discovered: Discovered) -> None:
-        self.counters.links += len(discovered.urls)
-        for reason, count in discovered.refused.items():  # `update` takes 2 us to begin
-            self.counters.refused[reason] += count

@@ -3,6 +3,11 @@
 from itertools import islice
 from typing import Final, TypeVar
 
+import msgspec
+
+from crawler.page.repeat import Repeat
+from crawler.page.responses import Page
+
 BODIES_REMEMBERED: Final = 100_000
 _FORGOTTEN_AT_ONCE: Final = 100
 """This part of them."""
@@ -34,3 +39,8 @@ class Duplicates:
         if len(self._first) > self._capacity:
             forget_oldest(self._first)
         return None if first == url else first
+
+    def mark(self, repeat: Repeat | None, page: Page, sha1: bytes, url: str, /) -> Repeat | None:
+        """What a page repeats, with the URL that had the same body first. Errors and empty pages repeat no body."""
+        first = self.remember(sha1, url) if page.body and page.status < 300 else None
+        return repeat if first is None else msgspec.structs.replace(repeat or Repeat(), duplicate_of=first)

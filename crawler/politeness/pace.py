@@ -56,7 +56,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes_per_s: float | None = None
     """The bandwidth of one host, in the long run; None means no limit."""
     per_host: int = 1
-    """So many fetches at once share what a host asks for by Crawl-delay, and its bandwidth."""
+    """So many fetches at once share the bandwidth of a host."""
     seed: int = 0
     """Another seed gives another jitter."""
 
@@ -64,10 +64,14 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
         """How long a host rests after a fetch that took `duration_s`."""
         rest_s = max(min(self.delay_factor * duration_s, self.max_delay_s), self.min_delay_s)
         if crawl_delay_s is not None:
-            rest_s = max(rest_s, self.per_host * min(crawl_delay_s, self.max_crawl_delay_s))
+            rest_s = max(rest_s, self.crawl_delay_s(crawl_delay_s))
         if self.max_bytes_per_s is not None:
             rest_s = max(rest_s, self.per_host * received_bytes / self.max_bytes_per_s - duration_s)
         return rest_s
+
+    def crawl_delay_s(self, asked_s: float, /) -> float:
+        """The Crawl-delay that counts of what a host asks for."""
+        return min(asked_s, self.max_crawl_delay_s)
 
     def backoff_s(self, rest_s: float, doublings: int, /, *, key: str, retry_after_s: float | None = None) -> float:
         """How long the host `key` rests while it fails: `rest_s`, which is its usual rest, doubled `doublings` times

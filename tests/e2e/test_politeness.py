@@ -102,11 +102,12 @@ def test_retry_after_and_robots_txt_are_kept_over_kills(tmp_path: Path) -> None:
         assert min(rests_s) >= 3.0
 
 
-def test_crawl_delay_is_kept_from_the_first_page_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("per_host", [1, 3])
+def test_crawl_delay_is_kept_from_the_first_page_on(tmp_path: Path, per_host: int) -> None:
     params = WorldParams(
         hosts=4, pages_per_host=5, page_bytes=600, links_per_page=4, crawl_delays=1.0, crawl_delay_s=0.4
     )
-    with victim(tmp_path, params) as crawl:
+    with victim(tmp_path, params, f"politeness.per_host={per_host}") as crawl:
         assert crawl.run() == COMPLETE
         requests = crawl.requests()
     assert len(requests) >= 4 * 6

@@ -79,11 +79,11 @@ def test_a_limit_of_bandwidth_makes_a_host_rest_for_what_it_has_sent() -> None:
     assert Pace(min_delay_s=1).cooldown_s(0, received_bytes=10**9) == 1
 
 
-def test_fetches_at_once_share_crawl_delay_and_bandwidth() -> None:
+def test_fetches_at_once_share_the_bandwidth_and_a_crawl_delay_allows_none() -> None:
     pace = Pace(min_delay_s=1, max_crawl_delay_s=120, max_bytes_per_s=1000, per_host=3)
     assert pace.cooldown_s(0) == 1
-    assert pace.cooldown_s(0, crawl_delay_s=10) == 30
-    assert pace.cooldown_s(0, crawl_delay_s=1e6) == 360
+    assert pace.cooldown_s(0, crawl_delay_s=10) == 10
+    assert pace.cooldown_s(0, crawl_delay_s=1e6) == 120
     assert pace.cooldown_s(2, received_bytes=20_000) == 58
 
 

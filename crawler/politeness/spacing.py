@@ -1,0 +1,59 @@
+"""Requests to hosts that state a Crawl-delay: one at a time, and the next one that much later. Pure.
+
+The frontier lets the queue of a host rest after each request. That spaces requests as long as a host has one lease.
+With `politeness.per_host` above 1, or several queues for a host, other leases of the host are open meanwhile.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_FEW_HOSTS = 1000
+_LEAST_S = 0.001
+"""A shorter rest could be none for the frontier, whose clock tells seconds since 1970."""
+
+
+class Spacing:
+    """The hosts with a Crawl-delay that have a request in flight, or have just had one."""
+
+    def __init__(self) -> None:
+        self._in_flight: dict[str, float] = {}
+        """The Crawl-delay of each host that has a request in flight."""
+        self._free_at: dict[str, float] = {}
+        """When the next request may begin, by host; some of these times are over."""
+        self._forget_at_size = _FEW_HOSTS
+
+    @property
+    def has_hosts(self) -> bool:
+        """Whether any request may have to wait."""
+        return bool(self._in_flight or self._free_at)
+
+    def wait_s(self, queue_key: str, /, *, now: float) -> float:
+        """How long a request of the queue has to wait; 0 if it may begin now. While another one of its host is in
+        flight, that is the Crawl-delay, since no request can begin sooner."""
+        host = _host(queue_key)
+        if (delay_s := self._in_flight.get(host)) is not None:
+            return delay_s
+        rest_s = self._free_at.get(host, now) - now
+        return max(rest_s, _LEAST_S) if rest_s > 0 else 0.0
+
+    @contextmanager
+    def request(self, queue_key: str, delay_s: float, clock: Callable[[], float], /) -> Iterator[None]:
+        """While a request of the queue is in flight that need not wait. `delay_s`: the Crawl-delay of its host."""
+        host = _host(queue_key)
+        self._in_flight[host] = delay_s
+        try:
+            yield
+        finally:
+            now = clock()
+            del self._in_flight[host]
+            self._free_at[host] = now + delay_s
+            if len(self._free_at) >= self._forget_at_size:
+                self._free_at = {name: at for name, at in self._free_at.items() if at > now}
+                self._forget_at_size = max(_FEW_HOSTS, 2 * len(self._free_at))
+
+
+def _host(queue_key: str) -> str:
+    """What the keys of all queues of a host begin with: those of its ports, of its directories, and parallel ones."""
+    site = queue_key.partition("#")[0]
+    host, _, port = site.rpartition(":")
+    return host if port.isdecimal() else site
