@@ -1,6 +1,6 @@
 """How the frontier serves its queues."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -9,6 +9,7 @@ from config import Config, with_overrides
 from crawler.discover.sites import Blocks, BySite
 from crawler.shared_pace.frontier import GroupsOf, PaceGroup
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
+from crawler.url.urls import QueueBy, UrlReader
 from frontier import Foreseeing
 from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
 from frontier.queues.settings import QueueSettings
@@ -43,12 +44,12 @@ def queue_settings(config: Config) -> QueueSettings:
 
 def pace_groups(config: Config) -> GroupsOf:
     """The groups of hosts whose pace crawls keep together: each host, and the groups that have limits."""
-    sites, shared = _sites(config), grouping(config)
+    sites, shared, host_of = _sites(config), grouping(config), _hosts(config)
 
     def of_host(queue_key: str) -> PaceGroup:
         politeness = sites.of_queue(queue_key).politeness
         return PaceGroup(
-            name=group_of_host(_host(queue_key) or queue_key),
+            name=group_of_host(host_of(queue_key)),
             at_once=politeness.per_host,
             delay_s=politeness.min_delay_s,
             shares_cooldown=True,
@@ -81,7 +82,7 @@ def grouping(config: Config) -> Grouping:
     return Grouping(
         limits={kind: limit for kind, limit in limits.items() if limit is not None},
         groups_of_key=_domain,
-        host_of_key=_host,
+        host_of_key=_hosts(config),
     )
 
 
@@ -95,13 +96,33 @@ def _domain(queue_key: str) -> tuple[str, ...]:
     return (f"domain {split_port(domain_of_site(queue_key.partition('#')[0]))[0]}",)
 
 
-def _host(queue_key: str) -> str | None:
-    """The host whose pace a queue shares. Queues of ports and directories share the pace of their host. Parallel queues
-    of a host, which have numbers, have a pace of their own."""
-    if ":" not in queue_key and "#" not in queue_key:
-        return queue_key
-    site, _, suffix = queue_key.partition("#")
-    return None if suffix.isdecimal() else name_of_site(site)
+def queue_by(config: Config) -> QueueBy:
+    """How queues are named. With `queue_by = "ip"` they are named by host too, because its address is only known when
+    it is asked, and may change."""
+    return "domain" if config.frontier.queue_by == "domain" else "host"
+
+
+def parallel_queues(config: Config, urls: UrlReader) -> dict[str, int]:
+    """How many queues a host has, by the key that it would have with one; for hosts with several. Raises
+    `ValueError` for what is no host."""
+    pairs = (each.rpartition(":") for each in config.frontier.parallel_queues)
+    return {urls.seed(f"http://{host}/", called="site").queue_key: int(count) for host, _, count in pairs}
+
+
+def _hosts(config: Config) -> Callable[[str], str]:
+    """Gives the host whose pace a queue shares. Queues of ports and directories share the pace of their host. Each of
+    the parallel queues of a host, which have numbers, counts as a host with a pace of its own. If there were more in an
+    earlier run, those share the pace of the ones that there still are."""
+    parallel = parallel_queues(config, UrlReader(queue_by=queue_by(config)))
+
+    def host(queue_key: str) -> str:
+        if ":" not in queue_key and "#" not in queue_key:
+            return queue_key
+        site, _, suffix = queue_key.partition("#")
+        count = parallel.get(site, 1)
+        return f"{site}#{int(suffix) % count}" if suffix.isdecimal() and count > 1 else name_of_site(site)
+
+    return host
 
 
 def upcoming_hosts(frontier: Foreseeing) -> Iterator[str]:

@@ -14,15 +14,17 @@ from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import Layout, write_layout
 from crawler.engine import Ending
 from crawler.read.pdf.processes import PdfProcesses
+from crawler.testing.frontier.crawls import now
+from crawler.testing.loops import in_virtual_time
 from crawler.url.canonical_rules import DEFAULT_RULES
 from crawler.wiring.components import discovering
 from crawler.wiring.components.content import content_reading
 from crawler.wiring.components.fetching import request_limits, robots_lifetimes
 from crawler.wiring.components.processing import open_sinks
 from crawler.wiring.crawl import check_configuration, open_crawl
-from crawler.wiring.queue_settings import grouping
+from crawler.wiring.queue_settings import grouping, queue_settings
 from crawler.wiring.storage import visited_set
-from frontier import StoreRefused
+from frontier import CrawlUrl, Outcome, StoreRefused, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
@@ -30,6 +32,7 @@ from frontier.terms import Terms
 from tests.stores import open_leveldb
 from tests.unit.write.samples import Archived, archived, page, record_of
 from visited.bits.kernel import best_kernel
+from visited.digests.exact import ExactSet
 
 
 def loaded(*settings: str, seeds: str = '["http://a.test/"]') -> Loaded:
@@ -240,16 +243,42 @@ def test_hosts_share_the_pace_of_what_is_limited(settings: list[str], queue: str
         ("test,a:8080", "test,a"),
         ("test,a#/docs/", "test,a"),
         ("test,a:8080#/docs/", "test,a"),
-        ("test,a#3", None),
+        ("test,a#3", "test,a"),
         ("192.0.2.1:81", "192.0.2.1"),
         ("[2001:db8::1]:8443", "[2001:db8::1]"),
         ("[::ffff:c000:201]:81", "192.0.2.1"),
     ],
 )
-def test_ports_and_directories_of_a_host_share_its_pace_and_parallel_queues_do_not(
-    queue: str, host: str | None
+def test_ports_and_directories_of_a_host_share_its_pace_and_so_do_queues_of_an_earlier_run(
+    queue: str, host: str
 ) -> None:
     assert grouping(loaded().config).host_of_key(queue) == host
+
+
+@pytest.mark.parametrize(("queues", "paces"), [(4, "0123"), (2, "0101"), (3, "0120")])
+def test_parallel_queues_have_a_pace_of_their_own_and_those_of_an_earlier_run_share_it(queues: int, paces: str) -> None:
+    host_of_key = grouping(loaded(f'frontier.parallel_queues=["a.test:{queues}", "a.test:81:2"]').config).host_of_key
+    assert [host_of_key(f"test,a#{number}") for number in range(4)] == [f"test,a#{pace}" for pace in paces]
+    assert [host_of_key(key) for key in ("test,a", "test,a:82", "test,b#3")] == ["test,a", "test,a", "test,b"]
+    assert [host_of_key(f"test,a:81#{number}") for number in range(3)] == ["test,a:81#0", "test,a:81#1", "test,a:81#0"]
+
+
+@in_virtual_time
+async def test_queues_that_no_longer_exist_let_a_host_see_no_more_requests_than_the_new_ones(tmp_path: Path) -> None:
+    names = [f"http://a.test/{number}" for number in range(20)]
+    urls = [CrawlUrl(url=name, canonical=name, queue_key=f"test,a#{number % 4}") for number, name in enumerate(names)]
+    settings = queue_settings(loaded('frontier.parallel_queues=["a.test:2"]').config)
+    frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), settings=settings, now=now)
+    await frontier.add(urls)
+    began: list[float] = []
+    async for lease in frontier:
+        if frontier.begin_fetch(lease, address=None):
+            began.append(now())
+            await frontier.done(lease, cooldown_s=1.0, outcome=Outcome(state=UrlState.DONE))
+    await frontier.aclose()
+    # Two queues, one request a second each.
+    assert all(later - first >= 1.0 - 1e-6 for first, later in zip(began, began[2:], strict=False))
+    assert len(began) == 20
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,12 @@ from crawler.url.components import NamedRule
 from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.ports import Ports, port_of
 from crawler.url.seeds import read_seed
-from crawler.url.urls import BadUrl, QueueBy, Target, UrlReader, site_of
+from crawler.url.urls import BadUrl, Target, UrlReader, site_of
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import guarded_rule
 from crawler.wiring.plugins.kinds import CANONICAL_RULE
 from crawler.wiring.plugins.loading import load
+from crawler.wiring.queue_settings import parallel_queues, queue_by
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl
 
@@ -54,12 +55,6 @@ def queue_prefixes(config: Config) -> QueuePrefixes | None:
 def queue_of(config: Config) -> Callable[[str, str], str] | None:
     prefixes = queue_prefixes(config)
     return None if prefixes is None else prefixes.key
-
-
-def queue_by(config: Config) -> QueueBy:
-    """How queues are named. With `queue_by = "ip"` they are named by host too, because its address is only known when
-    it is asked, and may change."""
-    return "domain" if config.frontier.queue_by == "domain" else "host"
 
 
 def url_reader(loaded: Loaded) -> UrlReader:
@@ -229,13 +224,6 @@ def _with_order(config: Config, urls: UrlReader, discovery: Discovery) -> Discov
         costs=frontier.cost,
         parallel=parallel_queues(config, urls),
     )
-
-
-def parallel_queues(config: Config, urls: UrlReader) -> dict[str, int]:
-    """How many queues a host has, by the key that it would have with one; for hosts with several. Raises
-    `ValueError` for what is no host."""
-    pairs = (each.rpartition(":") for each in config.frontier.parallel_queues)
-    return {urls.seed(f"http://{host}/", called="site").queue_key: int(count) for host, _, count in pairs}
 
 
 def queues_of(loaded: Loaded) -> Callable[[str], int] | None:

@@ -12,7 +12,7 @@ from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind, PageRecord
 from crawler.record import has_copy, note_of
 from crawler.url.urls import UrlReader
-from crawler.wiring.components import discovering
+from crawler.wiring.queue_settings import parallel_queues
 from frontier import CrawlUrl, LedgerEntry, UrlState
 
 BATCH_SIZE = 1000
@@ -24,7 +24,7 @@ class RecordUrls:
 
     def __init__(self, config: Config, urls: UrlReader) -> None:
         self._urls = urls
-        self._parallel = discovering.parallel_queues(config, urls)
+        self._parallel = parallel_queues(config, urls)
 
     def of_record(self, record: PageRecord) -> CrawlUrl | None:
         """The URL of a record; None if the current rules do not accept it."""
