@@ -17,6 +17,9 @@ from visited.protocol import SnapshotRefused
 
 _HIGH_RATE = 0.9
 """At higher rates a filter accepts too few URLs to infer much from them."""
+_SLAB_BYTES = 1 << 16
+"""Small filters share blocks of this size. An object for each would take more than its bits, and the list of them would
+leave holes in the heap as it grows."""
 
 
 class SiteFilters:
@@ -35,7 +38,8 @@ class SiteFilters:
         self.numbers: dict[str, int] = {}
         """The number of each filter by its name."""
         self._names_bytes = 0
-        self._bits: list[Memory] = []
+        self._per_slab = max(1, _SLAB_BYTES // size_bytes)
+        self._slabs: list[Memory] = []
         self._ones: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
         self._counts: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
         self._given: NDArray[np.float64] = np.zeros(16)
@@ -46,9 +50,11 @@ class SiteFilters:
 
     def find_or_add(self, name: str) -> int:
         """Return the number of a filter, which is created when needed."""
-        number = self.numbers.setdefault(name, len(self._bits))
-        if number == len(self._bits):
-            self._bits.append(zeros(self._bytes))
+        count = len(self.numbers)
+        number = self.numbers.setdefault(name, count)
+        if number == count:
+            if number == len(self._slabs) * self._per_slab:
+                self._slabs.append(zeros(self._per_slab * self._bytes))
             self._names_bytes += object_bytes(name) + object_bytes(number)
             if number == len(self._ones):
                 self._counts, self._ones, self._given, self._variances = map(_double, self._columns)
@@ -57,7 +63,7 @@ class SiteFilters:
     def add(self, number: int, urls: Sequence[str]) -> list[bool]:
         """Add URLs to a filter, and return for each whether it is new."""
         before = int(self._ones[number])
-        absent, new, ones = self._kernel.bloom_probe(urls, self._bits[number], self._hashes, self._seed, ADD)
+        absent, new, ones = self._kernel.bloom_probe(urls, self._bits(number), self._hashes, self._seed, ADD)
         self._ones[number] += ones
         self._counts[number] += new
         rate = sizing.mean_rate_between(before, before + ones, self._bytes * 8, self._hashes)
@@ -68,17 +74,17 @@ class SiteFilters:
 
     def has(self, number: int, urls: Sequence[str]) -> list[bool]:
         """Return for each URL whether the filter knows it."""
-        absent, _, _ = self._kernel.bloom_probe(urls, self._bits[number], self._hashes, self._seed, TEST)
+        absent, _, _ = self._kernel.bloom_probe(urls, self._bits(number), self._hashes, self._seed, TEST)
         return [not each for each in absent]
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """URLs that each filter has accepted."""
-        return self._counts[: len(self._bits)]
+        return self._counts[: len(self.numbers)]
 
     def fills(self) -> NDArray[np.float64]:
         """The share of set bits of each filter."""
-        fills: NDArray[np.float64] = self._ones[: len(self._bits)] / (self._bytes * 8)
+        fills: NDArray[np.float64] = self._ones[: len(self.numbers)] / (self._bytes * 8)
         return fills
 
     def rates(self) -> NDArray[np.float64]:
@@ -98,19 +104,19 @@ class SiteFilters:
         return given, variances
 
     def memory_bytes(self) -> int:
-        lists = sys.getsizeof(self.numbers) + sys.getsizeof(self._bits)
+        lists = sys.getsizeof(self.numbers) + sys.getsizeof(self._slabs)
         columns = sum(each.nbytes for each in self._columns)
-        bits = len(self._bits) * allocated_bytes(self._bytes)
+        bits = len(self._slabs) * allocated_bytes(self._per_slab * self._bytes)
         return bits + lists + self._names_bytes + columns + self.sample.memory_bytes()
 
-    def dump(self) -> list[bytes | Memory]:
+    def dump(self) -> list[bytes | Memory | memoryview]:
         """Return the parts of a snapshot."""
         return [
             # msgspec can't encode lone surrogates, which a host may contain like any URL.
             json.dumps(list(self.numbers)).encode(),
-            np.column_stack([each[: len(self._bits)] for each in self._columns]).tobytes(),
+            np.column_stack([each[: len(self.numbers)] for each in self._columns]).tobytes(),
             *self.sample.dump(),
-            *self._bits,
+            *map(self._bits, range(len(self.numbers))),
         ]
 
     def load(self, parts: Sequence[Memory]) -> None:
@@ -128,10 +134,18 @@ class SiteFilters:
         self.sample = sample
         self.numbers = {name: number for number, name in enumerate(names)}
         self._names_bytes = sum(object_bytes(name) + object_bytes(number) for name, number in self.numbers.items())
-        self._bits = bits
+        self._slabs = []
+        for number, part in enumerate(bits):
+            if number % self._per_slab == 0:
+                self._slabs.append(zeros(self._per_slab * self._bytes))
+            self._bits(number)[:] = part
         if names:
             self._counts, self._ones = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
             self._given, self._variances = table[:, 2].copy(), table[:, 3].copy()
+
+    def _bits(self, number: int) -> memoryview:
+        slab, place = divmod(number, self._per_slab)
+        return memoryview(self._slabs[slab])[place * self._bytes : (place + 1) * self._bytes]
 
     @property
     def _columns(self) -> tuple[NDArray[Any], ...]:

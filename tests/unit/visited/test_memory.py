@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from tests.conftest import REPOSITORY
+from visited.baselines.per_site import PerSiteSet
 
 PROCESS = """
 import asyncio, gc, itertools, sys
@@ -96,13 +97,13 @@ FIXED = [
     ("lambda n: SplittingSet(capacity=n, error_rate=1e-14, leaf_bits=1 << 21)", 1_200_000),
     ("lambda n: SplittingSet(capacity=n, error_rate=1e-14, split_at='count', lists='urls')", 1_200_000),
     ("lambda n: PerSiteSet(key=lambda url: url[-2:], bytes_per_site=131_072)", 20_000),
-    ("lambda n: PerSiteSet(key=lambda url: url, bytes_per_site=64)", 40_000),
     ("lambda n: six_seeds(bits=1 << 27)", 60_000),
     ("lambda n: salted_md5(capacity=n * 10, error_rate=1e-2)", 45_000),
 ]
 # Larger still: what their tables have outgrown, up to a megabyte, may stay as well.
 OF_STRINGS = [
     ("lambda n: RawUrlSet()", 250_000),
+    ("lambda n: PerSiteSet(key=lambda url: url, bytes_per_site=64)", 250_000),
     ("lambda n: RecentUrls(six_seeds(bits=64), size=n)", 300_000),
     (
         "lambda n: WhiteListSet(six_seeds(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
@@ -156,6 +157,12 @@ def test_beside_another_large_store_tables_can_not_be_mapped_and_that_is_told() 
     grown, told = memory_of("lambda n: LevelDBSet(next(places))", 2_000_000, "crowded")
     assert told > 20_000_000
     assert grown == pytest.approx(told, rel=0.15)
+
+
+async def test_small_filters_of_sites_need_no_objects_of_their_own() -> None:
+    visited = PerSiteSet(key=lambda url: url, bytes_per_site=64)
+    await visited.add_many([f"https://h/{number}" for number in range(16_000)])
+    assert visited.describe().memory_bytes < 16_000 * 260
 
 
 def memory_of(make: str, count: int, history: str) -> tuple[int, int]:
