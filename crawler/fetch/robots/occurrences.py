@@ -1,10 +1,14 @@
 """Finds texts in a path, in a time that no choice of path and texts makes long."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from itertools import chain, pairwise, repeat
 from typing import Final
 
 _DIRECT_COMPARISONS: Final = 1 << 22
 """So many comparisons of characters take milliseconds."""
+_HEAD_CHARACTERS: Final = 64
+"""Of a suffix, which are kept. All of each suffix of a path of 64 KB would take 2 GB."""
 
 
 class Occurrences:
@@ -16,15 +20,15 @@ class Occurrences:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._suffixes = sorted(path[at:] for at in range(len(path)))
-        self._starts = [len(path) - len(suffix) for suffix in self._suffixes]
+        self._starts = _sorted_suffixes(path)
+        self._heads = [path[at : at + _HEAD_CHARACTERS] for at in self._starts]
         self._places: dict[str, list[int]] = {}
         """By text, in order."""
 
     def __contains__(self, text: str) -> bool:
         """Whether the text, which is not empty, is in the path."""
-        first = bisect_left(self._suffixes, text)
-        return first < len(self._suffixes) and self._suffixes[first].startswith(text)
+        first = self._first(text)
+        return first < len(self._starts) and self._path.startswith(text, self._starts[first])
 
     def find(self, text: str, start: int) -> int:
         """What `path.find` returns."""
@@ -37,10 +41,35 @@ class Occurrences:
         return places[at] if at < len(places) else -1
 
     def _find_all(self, text: str) -> list[int]:
-        first = bisect_left(self._suffixes, text)
-        as_long = slice(len(text))
-        end = bisect_right(self._suffixes, text, first, key=lambda suffix: suffix[as_long])
+        first = self._first(text)
+        end = bisect_right(self._starts, text, first, key=self._cut_to(len(text)))
         return sorted(self._starts[first:end])
+
+    def _first(self, text: str) -> int:
+        """How many suffixes come before the text."""
+        if len(text) <= _HEAD_CHARACTERS:
+            return bisect_left(self._heads, text)
+        return bisect_left(self._starts, text, key=self._cut_to(len(text)))
+
+    def _cut_to(self, size: int) -> Callable[[int], str]:
+        path = self._path
+        return lambda at: path[at : at + size]
+
+
+def _sorted_suffixes(path: str) -> list[int]:
+    """Where each suffix begins, in their order. Each round compares twice as many characters as the one before, by what
+    that has found out about both halves (Manber and Myers 1990)."""
+    keys: list[str] | list[tuple[int, int]] = [path[at : at + _HEAD_CHARACTERS] for at in range(len(path))]
+    size = _HEAD_CHARACTERS
+    while True:
+        starts = sorted(range(len(path)), key=keys.__getitem__)
+        ranks = [0] * len(path)
+        for at, following in pairwise(starts):
+            ranks[following] = ranks[at] + (keys[following] != keys[at])
+        if not starts or ranks[starts[-1]] == len(path) - 1:
+            return starts
+        keys = list(zip(ranks, chain(ranks[size:], repeat(-1, size)), strict=False))
+        size *= 2
 
 
 def searchable(path: str, /, *, characters: int) -> str | Occurrences:

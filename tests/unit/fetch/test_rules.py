@@ -3,6 +3,7 @@ import gc
 import io
 import json
 import tarfile
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -259,7 +260,26 @@ def test_of_stars_that_stand_together_one_is_kept() -> None:
     assert rules.size_bytes < 10_000
 
 
-@given(st.text("ab/", max_size=30), st.text("ab/", min_size=1, max_size=6), st.integers(0, 35))
+@pytest.mark.parametrize("path", ["/" + "a" * 60_000, "/" + "".join(map(str, range(12_500)))], ids=["same", "others"])
+def test_the_rules_of_a_usual_file_take_little_memory_for_the_longest_urls(path: str) -> None:
+    lines = [
+        f"Disallow: /*{name}=*&"
+        for name in ("session", "sort", "filter", "print", "reply", "page", "from", "lang", "view", "sid")
+    ]
+    rules = RobotsRules("\n".join(["User-agent: *", *lines]), agent="foobot")
+    tracemalloc.start()
+    try:
+        assert rules.allows(path)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@given(
+    st.text("ab/", max_size=30) | st.text("ab", max_size=5).map(lambda part: part * 40),
+    st.text("ab/", min_size=1, max_size=6) | st.text("ab", min_size=1, max_size=5).map(lambda part: part * 20),
+    st.integers(0, 35),
+)
 def test_a_text_is_found_among_the_suffixes_of_a_path_where_it_is_in_the_path(path: str, text: str, start: int) -> None:
     occurrences = Occurrences(path)
     assert (text in occurrences) is (text in path)
