@@ -7,6 +7,8 @@ from typing import Final
 
 _DIRECT_COMPARISONS: Final = 1 << 22
 """So many comparisons of characters take milliseconds."""
+_DIRECT_CHARACTERS: Final = 4096
+"""Of texts. Comparing these at each place of any path takes no longer than sorting its suffixes."""
 _HEAD_CHARACTERS: Final = 64
 """Of a suffix, which are kept. All of each suffix of a path of 64 KB would take 2 GB."""
 
@@ -74,4 +76,5 @@ def _sorted_suffixes(path: str) -> list[int]:
 
 def searchable(path: str, /, *, characters: int) -> str | Occurrences:
     """What texts of so many characters together are searched in: the path itself, unless that might take long."""
-    return Occurrences(path) if characters * len(path) > _DIRECT_COMPARISONS else path
+    is_long = characters > _DIRECT_CHARACTERS and characters * len(path) > _DIRECT_COMPARISONS
+    return Occurrences(path) if is_long else path

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.fetch.robots import groups
-from crawler.fetch.robots.occurrences import Occurrences
+from crawler.fetch.robots.occurrences import Occurrences, searchable
 from crawler.fetch.robots.patterns import Pattern
 from crawler.fetch.robots.rules import (
     MAX_ROBOTS_BYTES,
@@ -260,19 +260,24 @@ def test_of_stars_that_stand_together_one_is_kept() -> None:
     assert rules.size_bytes < 10_000
 
 
-@pytest.mark.parametrize("path", ["/" + "a" * 60_000, "/" + "".join(map(str, range(12_500)))], ids=["same", "others"])
-def test_the_rules_of_a_usual_file_take_little_memory_for_the_longest_urls(path: str) -> None:
-    lines = [
-        f"Disallow: /*{name}=*&"
-        for name in ("session", "sort", "filter", "print", "reply", "page", "from", "lang", "view", "sid")
-    ]
-    rules = RobotsRules("\n".join(["User-agent: *", *lines]), agent="foobot")
+LONG_PATHS = ("/" + "a" * 60_000, "/" + "".join(map(str, range(12_500))))
+
+
+@pytest.mark.parametrize("path", LONG_PATHS, ids=["same", "others"])
+def test_hundreds_of_wildcards_take_little_memory_for_the_longest_urls(path: str) -> None:
+    rules = RobotsRules("User-agent: *\n" + "".join(f"Disallow: /*x{n}=*&\n" for n in range(500)), agent="foobot")
     tracemalloc.start()
     try:
         assert rules.allows(path)
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("path", LONG_PATHS, ids=["same", "others"])
+def test_the_wildcards_of_a_usual_file_are_searched_in_the_path_itself(path: str) -> None:
+    assert searchable(path, characters=4000) is path
+    assert isinstance(searchable(path, characters=5000), Occurrences)
 
 
 @given(
