@@ -17,13 +17,14 @@ from typing import Annotated, Final, Protocol
 import msgspec
 from msgspec import Meta
 
-from crawler.page import REFUSALS, Failure, Fetched, NotModified, Page, PageRecord, Redirect, WithBody
+from crawler.page import Fetched, PageRecord
 from crawler.page.duplicates import forget_oldest
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.making import OPEN, final_path
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
+from crawler.write.warc_facts import received_bytes, size_of, was_asked
 from crawler.write.warc_info import WarcInfo
 from crawler.write.warc_opening import finish_open_file, next_serial
 from crawler.write.warc_records import Group, Original, exchange_group, page_group
@@ -124,12 +125,12 @@ class WarcSink:
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         self._ensure_open()
-        if page is not None and record.not_archived is None and _was_asked(page):
+        if page is not None and record.not_archived is None and was_asked(page):
             await self._write(page, partial(self._compose, page, record))
 
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
         self._ensure_open()
-        if _was_asked(fetched):
+        if was_asked(fetched):
             await self._write(fetched, partial(self._compose_exchange, fetched, purpose))
 
     def tell(self, about: Mapping[str, str], /) -> None:
@@ -138,7 +139,7 @@ class WarcSink:
     async def _write(self, fetched: Fetched, compose: Callable[[], Group]) -> None:
         while True:
             basis = self._info.urns, self._refers_from
-            if _size(fetched) < _THREAD_BYTES:
+            if size_of(fetched) < _THREAD_BYTES:
                 group = compose()
             else:
                 async with self._threads:  # this also limits the number of large copies in memory
@@ -259,37 +260,13 @@ class WarcSink:
     def _remember(self, group: Group, fetched: Fetched, serial: int) -> None:
         if not self._options.revisits or group.payload_digest is None or group.payload_digest in self._known:
             return
-        if group.original is None or _received(fetched) < self._options.dedupe_min_bytes:
+        if group.original is None or received_bytes(fetched) < self._options.dedupe_min_bytes:
             return
         if serial < self._refers_from:  # the archive has begun anew meanwhile
             return
         if len(self._known) >= self._options.revisits:
             forget_oldest(self._known)
         self._known[group.payload_digest] = msgspec.structs.replace(group.original, serial=serial)
-
-
-def _was_asked(fetched: Fetched) -> bool:
-    """Whether a request was sent, or would have been if there were a server."""
-    match fetched:
-        case Page() | NotModified():
-            return True
-        case Redirect():
-            return fetched.asked
-        case Failure():
-            return fetched.kind not in REFUSALS
-
-
-def _size(fetched: Fetched | None) -> int:
-    if isinstance(fetched, Page):
-        return max(len(fetched.raw_body), len(fetched.body)) + sum([len(each.image) for each in fetched.screenshots])
-    if isinstance(fetched, Redirect):
-        return max(len(fetched.raw_body), len(fetched.body))
-    return _size(fetched.response) if isinstance(fetched, Failure) else 0
-
-
-def _received(fetched: Fetched) -> int:
-    answer = fetched.response if isinstance(fetched, Failure) else fetched
-    return len(answer.raw_body) if isinstance(answer, WithBody) else 0
 
 
 def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:

@@ -1,6 +1,6 @@
-"""What the metadata record of a page or exchange says. Pure."""
+"""Facts about a page or exchange: whether it has records, their size, and what its metadata record says. Pure."""
 
-from crawler.page import Failure, Fetched, Link, LinkKind, Page, PageRecord
+from crawler.page import REFUSALS, Failure, Fetched, Link, LinkKind, NotModified, Page, PageRecord, Redirect, WithBody
 from crawler.write.warc_members import Field
 
 FAILURE = "failure"
@@ -10,6 +10,32 @@ OUTLINK = "outlink"
 The form is that of Heritrix."""
 NO_SCREENSHOT = "screenshotFailed"
 """The field for each screenshot that was wanted and is missing: its kind, and why."""
+
+
+def was_asked(fetched: Fetched) -> bool:
+    """Whether a request was sent, or would have been if there were a server."""
+    match fetched:
+        case Page() | NotModified():
+            return True
+        case Redirect():
+            return fetched.asked
+        case Failure():
+            return fetched.kind not in REFUSALS
+
+
+def size_of(fetched: Fetched | None) -> int:
+    """About how many bytes its records take before they are compressed."""
+    if isinstance(fetched, Page):
+        return max(len(fetched.raw_body), len(fetched.body)) + sum([len(each.image) for each in fetched.screenshots])
+    if isinstance(fetched, Redirect):
+        return max(len(fetched.raw_body), len(fetched.body))
+    return size_of(fetched.response) if isinstance(fetched, Failure) else 0
+
+
+def received_bytes(fetched: Fetched) -> int:
+    """Of the body, as it was sent."""
+    answer = fetched.response if isinstance(fetched, Failure) else fetched
+    return len(answer.raw_body) if isinstance(answer, WithBody) else 0
 
 
 def facts_of_page(fetched: Fetched, record: PageRecord) -> list[Field]:
