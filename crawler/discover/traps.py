@@ -99,7 +99,7 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
             return True
         if limit is None or count - len(set(parameters)) < limit:
             return False
-        return max(Counter(parameters).values()) > limit
+        return max(Counter(parameters).values(), default=0) > limit
 
     def _is_far(self, path: str, *, last: int) -> bool:
         if latest_year(path) <= last:

@@ -2,7 +2,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawler.discover import traps
@@ -115,6 +115,7 @@ _LIMITS = st.sampled_from([None, 0, 1, 2, 9])
     st.builds(Traps, max_segments=_LIMITS, max_repeats=_LIMITS, calendar_years=st.just(10), year=st.just(2026)),
     st.sampled_from(LinkKind),
 )
+@example("?", Traps(max_repeats=0), LinkKind.LINK)
 def test_a_url_that_needs_no_look_for_each_trap_shows_none(path: str, limits: Traps, kind: LinkKind) -> None:
     target = READER.seed(f"https://example.org/{path}")
     with pytest.MonkeyPatch.context() as patch:
