@@ -176,14 +176,42 @@ def test_each_refused_link_is_counted_once_under_its_reason() -> None:
 def test_links_and_embeds_are_judged_each_by_its_rule(offsite_embeds: bool) -> None:
     hrefs = ("https://other.test/a", "b", "c")
     given = [*links(*hrefs[:2]), *links(*hrefs, kind=LinkKind.EMBED), *links("b#d", "e", kind=LinkKind.CSS)]
+    made = discovery(offsite_embeds=offsite_embeds)
     for _ in range(2):
-        found = run_all(discovery(offsite_embeds=offsite_embeds).links(PAGE, given, parent=page()))
-        assert [(url.url, url.kind) for url in found.urls] == [
-            ("https://example.org/a/b", "link"),
-            ("https://example.org/a/c", "embed"),
-            ("https://example.org/a/e", "css"),
+        found = run_all(made.links(PAGE, given, parent=page()))
+        assert [(url.url, url.kind, url.link_count) for url in found.urls] == [
+            ("https://example.org/a/b", "link", 3),
+            *([("https://other.test/a", "embed", 2)] if offsite_embeds else []),
+            ("https://example.org/a/c", "embed", 1),
+            ("https://example.org/a/e", "css", 1),
         ]
         assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
+
+
+@pytest.mark.parametrize("check_external", [False, True])
+def test_a_link_out_of_scope_keeps_no_embed_of_the_same_url_from_being_fetched(check_external: bool) -> None:
+    made = discovery(offsite_embeds=True, check_external=check_external)
+    image = "https://cdn.test/a.png"
+    for before in (links(image, image, f"{image}#x", "https://cdn.test/b", "https://cdn.test/b"), links(image)):
+        found = run_all(made.links(PAGE, [*before, *links(image, kind=LinkKind.EMBED)], parent=page()))
+        assert [(url.url, url.kind, url.link_count) for url in found.urls] == [
+            (image, "embed", 1 + sum("a.png" in link.href for link in before))
+        ]
+        others = list(dict.fromkeys(link.href.partition("#")[0] for link in before))
+        assert found.refusals == [(url, Refusal.OUT_OF_SCOPE) for url in others]
+        assert [url.url for url in found.checks] == (others if check_external else [])
+
+
+def test_a_url_is_refused_once_however_it_is_linked_to() -> None:
+    made = discovery(max_depth=4, obey_nofollow=True)
+    image = "x/x/x/x/" * 3 + "y.png"
+    given = [*links("b", image), *links("b", image, kind=LinkKind.EMBED), *links("b", image, rel="nofollow")]
+    found = run_all(made.links(PAGE, [*given, *links("c"), *links("c", rel="nofollow")], parent=page(depth=9)))
+    assert [(url.rpartition("/")[2], reason) for url, reason in found.refusals] == [
+        ("b", Refusal.TOO_DEEP),
+        ("y.png", Refusal.TOO_DEEP),
+        ("c", Refusal.TOO_DEEP),
+    ]
 
 
 def test_traps_are_refused_by_their_names() -> None:

@@ -62,7 +62,7 @@ class FollowedLinks:
         self._refused: set[str] = set()
         """The canonical URLs that are refused from this page."""
         self._limited: dict[str, int] = {}
-        """The number of links that a trap or the depth refused, by canonical URL."""
+        """The number of links that were refused by a limit that is looser for embeds, by canonical URL."""
         self._bad_hrefs: set[str] = set()
         self._outside: list[tuple[str, str]] | None = None
         """The refusals, once it is known that each link out of the seeds' scope is refused, and nothing else is done
@@ -114,7 +114,7 @@ class FollowedLinks:
         is_met = canonical in self._found or canonical in self._refused
         unwanted_reason = self._filter.unwanted_reason
         if unwanted_reason and (unwanted := unwanted_reason(link)):
-            if not is_met:
+            if not (is_met or canonical in self._limited):
                 self.refusals.append((target.url, unwanted))
             return
         if is_met:
@@ -142,17 +142,23 @@ class FollowedLinks:
             self._weights.append(weight)
 
     def _refuse(self, link: Link, target: Target, reason: str, count: int) -> None:
-        canonical, is_reported = target.canonical, False
-        if (reason is Refusal.TOO_DEEP or isinstance(reason, Trap)) and link.kind not in EMBEDDED:
-            # The same URL may come again as an embed, for which limits are looser.
-            is_reported = canonical in self._limited
+        canonical = target.canonical
+        is_reported = canonical in self._limited
+        if link.kind not in EMBEDDED and self._is_looser_for_embeds(reason):
+            # The same URL may come again as an embed.
             self._limited[canonical] = self._limited.get(canonical, 0) + count
         else:
             self._refused.add(canonical)
-        if not is_reported:
-            self.refusals.append((target.url, reason))
+        if is_reported:
+            return
+        self.refusals.append((target.url, reason))
         if reason is Refusal.OUT_OF_SCOPE and self._on_outside is not None:
             self._on_outside(link, target, count)
+
+    def _is_looser_for_embeds(self, reason: str) -> bool:
+        if reason is Refusal.OUT_OF_SCOPE:
+            return self._filter.scope.distinguishes_embeds
+        return reason is Refusal.TOO_DEEP or isinstance(reason, Trap)
 
     def _refusal(self, link: Link, target: Target, judgement: Judgement) -> str | None:
         refusal = judgement.refusal
@@ -161,7 +167,8 @@ class FollowedLinks:
                 self._lent = (self._filter.lending_page(self._parent),)
             [lending_page] = self._lent
             if lending_page is None:
-                self._outside = self.refusals if self._on_outside is None else None
+                is_alike_for_all = self._on_outside is None and not self._filter.scope.distinguishes_embeds
+                self._outside = self.refusals if is_alike_for_all else None
                 return refusal
             refusal = self._filter.refusal_near(target, lending_page, link.kind)
             if refusal is Refusal.OUT_OF_SCOPE:
