@@ -1,6 +1,5 @@
 """The visits of which an archive tells, as the records that the crawl would have written of them."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from itertools import groupby
@@ -73,7 +72,7 @@ def visit_of(found: Mapping[str, Capture], bodies: Bodies) -> ArchivedVisit | No
 
 
 def _answered(record: PageRecord, main: Capture, found: Mapping[str, Capture], bodies: Bodies) -> ArchivedVisit | None:
-    page = page_of_capture(main, max_body_bytes=sys.maxsize)
+    page = page_of_capture(main, max_body_bytes=0)  # the headers alone: a body may decode to a thousand times its size
     if page is None:
         return None
     # The archive gets an answer when its URL is settled: such a URL was given up.

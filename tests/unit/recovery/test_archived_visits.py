@@ -1,0 +1,44 @@
+"""What a rebuild takes from an archive where a page has no record."""
+
+import asyncio
+import gzip
+import tracemalloc
+from pathlib import Path
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.opening import stored_configuration
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
+from crawler.wiring.recovery.archived import archived_pages, visit_of
+from crawler.wiring.recovery.bodies import Bodies
+from tests.e2e.test_text import crawled
+
+HTML = b"Content-Type: text/html"
+DECODED_BYTES = 20_000_000
+
+
+def answer(seen: Seen) -> Script:
+    if seen.target in ("/long", "/moved"):
+        status, body = b"200 OK" if seen.target == "/long" else b"302 Found", gzip.compress(bytes(DECODED_BYTES))
+        return [page(body, HTML, b"Location: /whole", b"Content-Encoding: gzip", status=status)]
+    return [page(b"<p>all of it", HTML)]
+
+
+async def crawl_unrecorded(crawl: Path, *targets: str) -> None:
+    async with raw_server(answer) as server:
+        seeds = [f"http://a.test{target}" for target in targets]
+        limits = {"frontier.max_attempts": 1, "fetch.max_body_bytes": 100_000}
+        await crawled(server, crawl, {"crawl.seeds": seeds, "output.records": False, **limits})
+
+
+def test_bodies_that_the_crawl_did_not_decode_to_their_end_are_not_decoded_by_a_rebuild(tmp_path: Path) -> None:
+    crawl = CrawlDirectory(tmp_path / "crawl")
+    asyncio.run(crawl_unrecorded(crawl.path, "/long", "/moved"))
+    bodies = Bodies(stored_configuration(crawl.path), [crawl])
+    tracemalloc.start()
+    try:
+        visits = [visit_of(found, bodies) for _, found in archived_pages(crawl, lambda _: None)]
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert {each.record.status for each in visits if each is not None} == {200, 302}
+    assert peak_bytes < DECODED_BYTES
