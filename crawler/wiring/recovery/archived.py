@@ -11,7 +11,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.export.archived_pages import digest_of_capture, page_of_capture
 from crawler.page import LinkKind, Page, PageRecord
 from crawler.politeness.pace import TRANSIENT_STATUSES
-from crawler.record import Change, record_headers, validator
+from crawler.record import Change, has_copy, record_headers, validator
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.write.warc_facts import FAILURE
 from crawler.write.warc_reader import Capture, captures, whole_number
@@ -27,7 +27,7 @@ class ArchivedVisit(msgspec.Struct, frozen=True, gc=False):
 
     record: PageRecord
     last_modified: str | None = None
-    """The header, to send back at the next visit."""
+    """The header, to send back at the next visit; None if that has to ask for the whole page."""
 
 
 def archived_pages(directory: CrawlDirectory, progress: Progress) -> Iterator[tuple[int, dict[str, Capture]]]:
@@ -90,7 +90,7 @@ def _answered(record: PageRecord, main: Capture, found: Mapping[str, Capture], b
         rendering=facts_of(found).get("rendering"),
         etag=validator(headers.get(b"etag")),
     )
-    return ArchivedVisit(record, validator(headers.get(b"last-modified")))
+    return ArchivedVisit(record, validator(headers.get(b"last-modified")) if has_copy(record) else None)
 
 
 def _digest(page: Page, main: Capture, found: Mapping[str, Capture], bodies: Bodies) -> str | None:

@@ -7,20 +7,24 @@ from pathlib import Path
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.opening import stored_configuration
-from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
+from crawler.testing.fetch.raw_server import CLOSE, Script, Seen, page, raw_server
 from crawler.wiring.recovery.archived import archived_pages, visit_of
 from crawler.wiring.recovery.bodies import Bodies
 from tests.e2e.test_text import crawled
+from tests.unit.recovery.test_last_visits import entries, rebuilt
 
 HTML = b"Content-Type: text/html"
+DATED = b"Last-Modified: Mon, 01 Jun 2026 00:00:00 GMT"
 DECODED_BYTES = 20_000_000
 
 
 def answer(seen: Seen) -> Script:
+    if seen.target == "/cut":
+        return [b"HTTP/1.1 200 OK\r\n%b\r\n%b\r\nContent-Length: 5000\r\n\r\n<p>it breaks off" % (HTML, DATED), CLOSE]
     if seen.target in ("/long", "/moved"):
         status, body = b"200 OK" if seen.target == "/long" else b"302 Found", gzip.compress(bytes(DECODED_BYTES))
         return [page(body, HTML, b"Location: /whole", b"Content-Encoding: gzip", status=status)]
-    return [page(b"<p>all of it", HTML)]
+    return [page(b"<p>all of it", HTML, DATED)]
 
 
 async def crawl_unrecorded(crawl: Path, *targets: str) -> None:
@@ -28,6 +32,15 @@ async def crawl_unrecorded(crawl: Path, *targets: str) -> None:
         seeds = [f"http://a.test{target}" for target in targets]
         limits = {"frontier.max_attempts": 1, "fetch.max_body_bytes": 100_000}
         await crawled(server, crawl, {"crawl.seeds": seeds, "output.records": False, **limits})
+
+
+def test_a_page_that_broke_off_is_asked_for_as_a_whole_after_a_rebuild(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    asyncio.run(crawl_unrecorded(crawl, "/cut", "/whole"))
+    before = {name: each.last_modified for name, each in entries(crawl).items()}
+    assert before == {"http://a.test/cut": None, "http://a.test/whole": "Mon, 01 Jun 2026 00:00:00 GMT"}
+    assert rebuilt(crawl) == (0, "2 URLs, 0 pending\n")
+    assert {name: each.last_modified for name, each in entries(crawl).items()} == before
 
 
 def test_bodies_that_the_crawl_did_not_decode_to_their_end_are_not_decoded_by_a_rebuild(tmp_path: Path) -> None:
