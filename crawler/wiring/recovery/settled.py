@@ -19,7 +19,7 @@ from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls, entry_of_record
 from crawler.wiring.recovery.facts import room
 from crawler.wiring.recovery.sources import Sources
-from crawler.write.records import extents_now, newest_records, read_extents
+from crawler.write.records import newest_records, read_records
 from frontier import LedgerEntry
 
 _TABLES = """
@@ -27,12 +27,6 @@ _TABLES = """
     CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
 """
-
-
-class _Number(msgspec.Struct, frozen=True, gc=False):
-    """What has to be read of a record to know that it is there."""
-
-    number: int
 
 
 class SettledUrls:
@@ -113,7 +107,7 @@ class SettledUrls:
         number of each visit, and of each record."""
         written = NumberSet()
         if directory.warc.is_dir() and directory.records.is_dir():
-            for record in read_extents(_Number, extents_now(directory.records), on_damage=lambda *_: None):
+            for record in read_records(directory.records, on_damage=lambda *_: None):
                 written.add(record.number)
                 yield record.number
         for number, found in archived_pages(directory, self._progress):

@@ -139,3 +139,11 @@ def test_a_record_with_a_damaged_date_or_digest_tells_all_else(tmp_path: Path, f
     [records] = crawl.glob("records/*.jsonl")
     records.write_text(re.sub(f'"{field}":"[^"]*"', f'"{field}":"{damaged}"', records.read_text()))
     assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")
+
+
+def test_a_page_whose_record_is_damaged_behind_its_number_is_known_from_the_archive(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    asyncio.run(crawl_two(crawl))
+    [records] = crawl.glob("records/*.jsonl")
+    records.write_text(records.read_text().replace('"status":200', '"status":"200"'))
+    assert rebuilt(crawl) == (0, "8 URLs, 6 pending\n")
