@@ -8,6 +8,7 @@ leaves a file that the next pass deletes. After many more, it is only counted (`
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
 
@@ -40,6 +41,9 @@ class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
     pruned_at: str
     is_deleted: bool = False
 
+    def __post_init__(self) -> None:
+        _check(self.last)
+
     @property
     def output(self) -> str:
         return self.name.partition("/")[0]
@@ -53,6 +57,9 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     last: str | None = None
     """When the newest page was fetched."""
+
+    def __post_init__(self) -> None:
+        _check(self.last)
 
     def add(self, file: PrunedFile) -> "Counted":
         return Counted(
@@ -72,6 +79,9 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     number: int = 0
     """No page before has this record number, or a higher one; 0 if the frontier gives no numbers."""
 
+    def __post_init__(self) -> None:
+        _check(self.began)
+
 
 class Began(msgspec.Struct, frozen=True, kw_only=True):
     """That a run writes records, and one before it wrote none."""
@@ -79,6 +89,9 @@ class Began(msgspec.Struct, frozen=True, kw_only=True):
     began: str
     number: int = 0
     """As in `Cycle`."""
+
+    def __post_init__(self) -> None:
+        _check(self.began)
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +174,12 @@ def shorten(directory: CrawlDirectory) -> Pruned:
     found = msgspec.structs.replace(pruned, files=left, before=before)
     write_pruned(directory, found)
     return found
+
+
+def _check(moment: str | None) -> None:
+    """Raises `ValueError` if it is damaged, which a decoder turns into an error that says where."""
+    if moment is not None:
+        datetime.fromisoformat(moment)
 
 
 def _sum(files: Iterable[PrunedFile], before: Mapping[Output, Counted], output: Output) -> Counted:

@@ -252,8 +252,8 @@ def test_an_archive_before_all_cycles_stays_while_one_of_them_refers_to_it(tmp_p
 
 
 def test_cycles_of_which_nothing_is_left_are_forgotten() -> None:
-    cycles = [Cycle(began=f"{first}", first=first) for first in (2, 5, 9)]
-    following_one = Cycle(began="12", first=12)
+    cycles = [Cycle(began=rfc3339(first), first=first) for first in (2, 5, 9)]
+    following_one = Cycle(began=rfc3339(12), first=12)
     left = {oldest: [each.first for each in with_next(cycles, following_one, oldest=oldest)] for oldest in range(13)}
     assert left[0] == left[1] == left[2] == left[4] == [2, 5, 9, 12]
     assert left[5] == left[8] == [5, 9, 12]
@@ -261,12 +261,12 @@ def test_cycles_of_which_nothing_is_left_are_forgotten() -> None:
 
 
 def test_cycles_stay_in_order_if_the_newest_archives_are_gone() -> None:
-    cycles = [Cycle(began=f"{first}", first=first) for first in (2, 5, 9)]
-    later = with_next(cycles, Cycle(began="0", first=0), oldest=6)
+    cycles = [Cycle(began=rfc3339(first), first=first) for first in (2, 5, 9)]
+    later = with_next(cycles, Cycle(began=rfc3339(0), first=0), oldest=6)
     assert [each.first for each in later] == [5, 9, 9]
     for next_number, expected in {12: [2, 5, 9], 9: [2, 5, 9], 8: [2, 5, 8], 5: [2, 5], 1: [1], 0: [0]}.items():
         found = renumbered(cycles, next_number=next_number)
-        assert ([each.first for each in found], found[-1].began) == (expected, "9")
+        assert ([each.first for each in found], found[-1].began) == (expected, rfc3339(9))
     assert renumbered([], next_number=3) == []
 
 

@@ -3,7 +3,9 @@
 from functools import partial
 from pathlib import Path
 
-from crawler.disk.directory import CrawlDirectory
+import pytest
+
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.pruned import read_pruned
 from crawler.prune.recorded import recorded_since
 from frontier import VisitsSince
@@ -53,3 +55,19 @@ def test_records_begin_again_after_runs_that_wrote_none(tmp_path: Path) -> None:
     for _ in range(2):
         assert since(crawl, records=True) == SINCE
         assert not read_pruned(crawl).lacks_records
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '"records": {"began": "2026-13-01"}',
+        '"cycles": [{"began": "", "first": 0}]',
+        '"before": {"warc": {"last": "2026-11-3_"}}',
+    ],
+    ids=["records", "cycle", "archive"],
+)
+def test_a_damaged_moment_is_told(tmp_path: Path, damaged: str) -> None:
+    crawl = CrawlDirectory(tmp_path)
+    crawl.pruned.write_text(f"{{{damaged}}}")
+    with pytest.raises(DirectoryRefused, match=r"pruned\.json can't be read: .* - at `\$\."):
+        read_pruned(crawl)
