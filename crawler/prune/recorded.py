@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import replaced_directories
 from crawler.disk.pruned import Began, read_pruned, write_pruned
 from crawler.page import rfc3339
 from crawler.prune.finished import output_files
@@ -18,7 +19,6 @@ from frontier import VisitsSince
 
 def recorded_since(
     own: CrawlDirectory,
-    outputs: Sequence[CrawlDirectory],
     *,
     records: bool,
     is_resumed: bool,
@@ -26,20 +26,26 @@ def recorded_since(
     clock: Callable[[], float],
 ) -> VisitsSince:
     """The visits of which the records tell, in a run that writes `records`. `is_resumed` tells whether a run before may
-    have fetched pages. Notes in the `own` directory what the next run must know. Raises `OSError` and
+    have fetched pages. Notes in the `own` directory what the next run must know. A part also heeds what was noted
+    before the crawl was divided; what other parts write tells nothing of its pages. Raises `OSError` and
     `DirectoryRefused`."""
-    pruned = read_pruned(own)
+    replaced = [CrawlDirectory(each) for each in replaced_directories(own.original)]
+    pruned, before = read_pruned(own), [read_pruned(each) for each in replaced]
+    has_records = _has_records([own, *replaced])
     if not records:
-        if _has_records(outputs) and not pruned.lacks_records:
+        if has_records and not pruned.lacks_records:
             write_pruned(own, msgspec.structs.replace(pruned, lacks_records=True))
         return VisitsSince()
-    if pruned.lacks_records or (is_resumed and not _has_records(outputs)):
+    lacked_before = pruned.records is None and any(each.lacks_records for each in before)
+    if pruned.lacks_records or lacked_before or (is_resumed and not has_records):
         began = Began(began=rfc3339(clock()), number=next_number())
         pruned = msgspec.structs.replace(pruned, lacks_records=False, records=began)
         write_pruned(own, pruned)
-    if pruned.records is None:
-        return VisitsSince()
-    return VisitsSince(number=pruned.records.number, at=datetime.fromisoformat(pruned.records.began).timestamp())
+    moments = [datetime.fromisoformat(each.records.began) for each in (pruned, *before) if each.records is not None]
+    return VisitsSince(
+        number=0 if pruned.records is None else pruned.records.number,
+        at=max((each.timestamp() for each in moments), default=0.0),
+    )
 
 
 def _has_records(outputs: Sequence[CrawlDirectory]) -> bool:

@@ -91,7 +91,6 @@ def disk_space(
         ),
         recorded=recorded_since(
             directory,
-            _outputs(directory, whole),
             records=config.output.records,
             is_resumed=is_resumed,
             next_number=next_number,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import Layout, PartPlace, write_layout
 from crawler.disk.pruned import read_pruned
 from crawler.prune.recorded import recorded_since
 from frontier import VisitsSince
@@ -16,7 +17,7 @@ SINCE = VisitsSince(number=7, at=NOW)
 
 
 def since(crawl: CrawlDirectory, *, records: bool, is_resumed: bool = True) -> VisitsSince:
-    find = partial(recorded_since, crawl, [crawl], next_number=lambda: 7, clock=lambda: NOW)
+    find = partial(recorded_since, crawl, next_number=lambda: 7, clock=lambda: NOW)
     return find(records=records, is_resumed=is_resumed)
 
 
@@ -55,6 +56,38 @@ def test_records_begin_again_after_runs_that_wrote_none(tmp_path: Path) -> None:
     for _ in range(2):
         assert since(crawl, records=True) == SINCE
         assert not read_pruned(crawl).lacks_records
+
+
+def divided(folder: Path, *names: str) -> list[CrawlDirectory]:
+    """The parts of a crawl, whose output from before lies in `before`."""
+    places = tuple(PartPlace(directory=name, lineage=lineage) for lineage, name in enumerate(names, 1))
+    write_layout(folder, Layout(generation="1", parts=places, earlier=("before",), next_lineage=9))
+    made = [CrawlDirectory(folder / name) for name in names]
+    for each in made:
+        each.path.mkdir()
+    return made
+
+
+def test_records_of_another_part_tell_nothing_of_the_pages_of_a_part(tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    first, second = divided(tmp_path, "part-0", "part-1")
+    assert since(begun(first.path), records=True) == SINCE
+    (first.records / "records-00000.jsonl").write_bytes(b"{}\n")
+    assert since(begun(second.path), records=True) == SINCE
+
+
+@pytest.mark.parametrize("is_lacking", [False, True], ids=["records", "no records"])
+def test_a_part_knows_since_when_there_are_records_from_before_the_crawl_was_divided(
+    tmp_path: Path, is_lacking: bool
+) -> None:
+    (tmp_path / "before").mkdir()
+    before = begun(tmp_path / "before")
+    assert since(before, records=True) == SINCE
+    (before.records / "records-00000.jsonl").write_bytes(b"{}\n")
+    since(before, records=not is_lacking)
+    for each in divided(tmp_path, "part-0", "part-1"):
+        expected = VisitsSince(number=7 if is_lacking else 0, at=NOW)
+        assert [since(each, records=True) for _ in range(2)] == [expected] * 2
 
 
 @pytest.mark.parametrize(
