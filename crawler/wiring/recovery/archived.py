@@ -71,8 +71,20 @@ def visit_of(found: Mapping[str, Capture], bodies: Bodies) -> ArchivedVisit | No
     return ArchivedVisit(record) if failure is not None else _answered(record, main, found, bodies)
 
 
+def last_modified_of(found: Mapping[str, Capture]) -> str | None:
+    """The Last-Modified of an answer, as the server sent it; None if there is none."""
+    main = found.get("response") or found.get("revisit")
+    page = None if main is None or FAILURE in facts_of(found) else _head_of(main)
+    return None if page is None else validator(page.header("last-modified"))
+
+
+def _head_of(capture: Capture) -> Page | None:
+    """A page without its body, which may decode to a thousand times its size."""
+    return page_of_capture(capture, max_body_bytes=0)
+
+
 def _answered(record: PageRecord, main: Capture, found: Mapping[str, Capture], bodies: Bodies) -> ArchivedVisit | None:
-    page = page_of_capture(main, max_body_bytes=0)  # the headers alone: a body may decode to a thousand times its size
+    page = _head_of(main)
     if page is None:
         return None
     # The archive gets an answer when its URL is settled: such a URL was given up.

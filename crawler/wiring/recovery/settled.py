@@ -2,7 +2,7 @@
 
 Records are read from the end, so a URL that was visited once takes no room. A visit at which the server said that the
 page has not changed waits in a temporary file for the one before, which says what the page holds. Visits without a
-record, of which the archive tells, lie there, too.
+record, of which the archive tells, lie there, too, and the header that records lack, by which the next visit may ask.
 """
 
 import sqlite3
@@ -13,8 +13,15 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.page.number_set import NumberSet
-from crawler.record.changes import GONE, Change
-from crawler.wiring.recovery.archived import NUMBERS_TOLD, ArchivedVisit, Progress, archived_pages, visit_of
+from crawler.record.changes import GONE, Change, has_copy
+from crawler.wiring.recovery.archived import (
+    NUMBERS_TOLD,
+    ArchivedVisit,
+    Progress,
+    archived_pages,
+    last_modified_of,
+    visit_of,
+)
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls, entry_of_record
 from crawler.wiring.recovery.facts import room
@@ -25,6 +32,7 @@ from frontier import LedgerEntry
 _TABLES = """
     CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
+    CREATE TABLE dated (number TEXT PRIMARY KEY, last_modified TEXT) WITHOUT ROWID;
     CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
 """
 
@@ -95,7 +103,8 @@ class SettledUrls:
                 continue
             is_own = self._sources.owns(url.queue_key)
             self.visits += is_own
-            entry = msgspec.structs.replace(entry, settled_in=lineage)
+            last_modified = self._last_modified_of(record.number) if has_copy(record) else None
+            entry = msgspec.structs.replace(entry, settled_in=lineage, last_modified=last_modified)
             is_copyless = record.change == Change.NOT_MODIFIED
             if self._unrecorded and (later := self._later_unrecorded(entry)) is not None:
                 entry = self._after(entry, later)
@@ -114,10 +123,20 @@ class SettledUrls:
             yield number
             if directory is self._sources.own:
                 self.highest = max(self.highest, number)
-            visit = None if number in written else visit_of(found, self._bodies)
-            if visit is not None:
+            if number in written:
+                self._note_last_modified(number, last_modified_of(found))
+            elif (visit := visit_of(found, self._bodies)) is not None:
                 self.records += 1
                 self._store_visit(visit, self._sources.lineages.get(directory.original))
+
+    def _note_last_modified(self, number: int, header: str | None) -> None:
+        if header is not None:
+            self._database.execute("INSERT OR REPLACE INTO dated VALUES (?, ?)", (str(number), header))
+
+    def _last_modified_of(self, number: int) -> str | None:
+        query = "SELECT last_modified FROM dated WHERE number = ?"
+        found = self._database.execute(query, (str(number),)).fetchone()
+        return None if found is None else str(found[0])
 
     def _store_visit(self, visit: ArchivedVisit, lineage: int | None) -> None:
         url = self._urls.of_record(visit.record)
