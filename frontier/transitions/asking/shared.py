@@ -31,6 +31,8 @@ class SharedAsking:
         self._commit = commit
         self._is_certain = True
         """Whether nothing was remembered whose answer was lost."""
+        self._given_up: str | None = None
+        """Why a crawl that is stopped asks nothing more: the server did not answer."""
 
     def recalls(self, canonicals: Sequence[str], /) -> bool:
         """Such a set has a cache of its own, which `ask` uses."""
@@ -41,21 +43,24 @@ class SharedAsking:
         asked = set(self._visited.asks(canonicals))
         if not asked:
             return await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
+        self._check()
         claimed = {url.canonical: url for url in reversed(batch) if url.canonical in asked}
         await self._commit.run(partial(self._store.claims.put, list(claimed.values())), is_required=True)
         # A claim that is lost with the machine's memory would be no claim.
         await self._commit.sync()
         try:
             found = await self._ask(canonicals)
-        except StoreFull:
+        except StoreFull as given_up:
             if self._is_certain:
                 with suppress(StoreFull):
                     self._store.claims.clear()
+            else:
+                self._commit.fail(given_up)  # the next change would clear the claims, or replace them
             raise
         return await self._judge(canonicals, claimed if found is None else dict.fromkeys(found))
 
     async def enter(self, canonicals: Sequence[str], /) -> Sequence[bool]:
-        self._commit.check()
+        self._check()
         await self._ask(canonicals)
         return await self._judge(canonicals, dict.fromkeys(canonicals))
 
@@ -67,19 +72,26 @@ class SharedAsking:
         return [url for url, is_known in zip(claimed, known, strict=True) if not is_known]
 
     async def forget(self, canonicals: Sequence[str], /) -> None:
-        self._commit.check()
-        with self._commit.fail_on_error, _failing_with_server():
+        self._check()
+        with self._commit.fail_on_error, self._failing_with_server():
             # To forget twice does no harm.
             await self._wait(partial(self._visited.forget_many, canonicals), repeats=True)
+
+    def _check(self) -> None:
+        self._commit.check()
+        if self._given_up is not None:
+            raise StoreFull(self._given_up)
 
     async def _ask(self, canonicals: Sequence[str]) -> list[str] | None:
         """The URLs that the server calls new; None if nobody knows. It has remembered all of them then."""
         self._is_certain = True
-        with self._commit.fail_on_error, _failing_with_server():
+        with self._commit.fail_on_error, self._failing_with_server():
             try:
                 verdicts = await self._wait(partial(self._visited.add_many, canonicals))
             except Unanswered as error:
                 self._is_certain = False
+                if self._commit.stopped:
+                    raise StoreFull(f"the visited set can't be asked: {error}") from error
                 log.warning("%s; what was asked is fetched here, unless it is known here", error)
                 await self._wait(partial(self._visited.add_many, canonicals), repeats=True)
                 return None
@@ -138,14 +150,16 @@ class SharedAsking:
             else:
                 return
 
-
-@contextmanager
-def _failing_with_server() -> Iterator[None]:
-    """A server that will never do what is asked ends the crawl. The claims stay, so the next start admits them."""
-    try:
-        yield
-    except Unavailable as error:
-        raise StoreFailed(
-            f"the visited set can't be used any more: {error}; mend its server or choose another set, and start the "
-            "crawl again: nothing is lost"
-        ) from error
+    @contextmanager
+    def _failing_with_server(self) -> Iterator[None]:
+        """A server that will never do what is asked ends the crawl. The claims stay, so the next start admits them."""
+        try:
+            yield
+        except StoreFull as given_up:
+            self._given_up = str(given_up)
+            raise
+        except Unavailable as error:
+            raise StoreFailed(
+                f"the visited set can't be used any more: {error}; mend its server or choose another set, and start "
+                "the crawl again: nothing is lost"
+            ) from error

@@ -254,6 +254,62 @@ async def test_a_crawl_that_is_stopped_while_it_waits_ends_and_loses_nothing(
     await again.close()
 
 
+async def test_a_crawl_whose_answer_is_lost_after_the_stop_asks_nothing_more_and_loses_nothing(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    first = Crawler(tmp_path / "1", server)
+    frontier = await first.open()
+    await frontier.add(pages(1))
+    run, channel = first.visited._channel.run, first.visited._channel
+    asked: list[object] = []
+
+    async def run_and_lose(step: object) -> object:
+        asked.append(await run(step))  # type: ignore[arg-type]
+        frontier.stop()
+        server.kill()
+        raise Unanswered("the connection died")
+
+    channel.run = run_and_lose  # type: ignore[method-assign]
+    channel.connect = run_and_lose  # type: ignore[method-assign, assignment]
+    outcomes = await asyncio.gather(
+        frontier.add(pages(2, 3)), frontier.add(pages(4)), frontier.forget(["1"]), return_exceptions=True
+    )
+    assert [type(each) for each in outcomes] == [StoreFull, StoreFailed, StoreFailed]
+    assert len(asked) == 1
+    await first.close()
+    await asyncio.to_thread(server.start, "--appendonly", "yes")
+    again = Crawler(tmp_path / "1", server)
+    await again.open()
+    assert again.ledger == ["1", "2", "3"]
+    assert await shared_answers(server, 2, 3, 4) == [False, False, True]
+    await again.close()
+
+
+async def test_who_asks_after_a_stop_behind_one_that_got_no_answer_does_not_wait_for_the_server_again(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    first = Crawler(tmp_path / "1", server)
+    frontier = await first.open()
+    server.kill()
+    adding = asyncio.create_task(frontier.add(pages(1)))
+    await reason_to_wait(frontier)
+    frontier.stop()
+    connected: list[None] = []
+
+    async def connect(**_options: object) -> str:
+        connected.append(None)
+        raise Unanswered("it hangs")
+
+    with pytest.raises(StoreFull):
+        await adding
+    first.visited._channel.connect = connect  # type: ignore[method-assign]
+    with pytest.raises(StoreFull):
+        await frontier.add(pages(2))
+    assert not connected
+    assert not first.store.claims.is_open
+    await first.close()
+
+
 async def test_forgotten_urls_are_new_to_all(tmp_path: Path, server: RedisServer) -> None:
     first, second = Crawler(tmp_path / "1", server), Crawler(tmp_path / "2", server)
     frontier, other = await first.open(), await second.open()
