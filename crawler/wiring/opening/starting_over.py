@@ -33,7 +33,7 @@ def start_over(directory: CrawlDirectory, config: Config) -> None:
     servers that belong to it alone. If such a server can't be reached, it keeps them, and the log says so. A crawl
     without a configuration, as one whose first start was refused, has what `config` says.
 
-    Raises `DirectoryInUse` if a process still runs a part.
+    Raises `DirectoryInUse` if a process still runs a part, and `OSError` if its notes can't be read.
     """
     _delete_sets(directory, config, pace=None)
     clear_crawl(directory)
@@ -41,14 +41,14 @@ def start_over(directory: CrawlDirectory, config: Config) -> None:
 
 def delete_for_good(directory: CrawlDirectory, *, pace: Path) -> None:
     """Delete the crawl in a locked directory as `start_over` does, and the directory, unless it has files of others.
-    With other crawls it kept the pace of hosts by the file `pace`. Raises `DirectoryInUse`."""
+    With other crawls it kept the pace of hosts by the file `pace`. Raises `DirectoryInUse`, and `OSError`."""
     _delete_sets(directory, None, pace=pace)
     delete_crawl(directory)
 
 
 def _delete_sets(directory: CrawlDirectory, otherwise: Config | None, *, pace: Path | None) -> None:
     """The sets go first: a crash in between leaves a crawl, which fills its set again, and not keys that nobody
-    knows. Raises `DirectoryInUse`, before anything is deleted, if a process still runs a part."""
+    knows. Raises `DirectoryInUse`, before anything is deleted, if a process still runs a part, and `OSError`."""
     check_parts(directory)
     found = list(_own_sets(directory, otherwise, pace))
     if found:
@@ -110,9 +110,9 @@ def _own_sets(
 
 
 async def _delete_all(found: list[tuple[Path, VisitedSet]]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for path, visited in found:
-            group.create_task(_delete(path, visited))
+    outcomes = await asyncio.gather(*(_delete(path, visited) for path, visited in found), return_exceptions=True)
+    for failure in filter(None, outcomes):
+        raise failure
 
 
 async def _delete(path: Path, visited: VisitedSet) -> None:

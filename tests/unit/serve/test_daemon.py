@@ -302,6 +302,28 @@ async def test_a_server_that_holds_up_the_deletion_of_old_runs_holds_up_no_other
             answers.set()
 
 
+async def test_an_old_run_whose_notes_can_not_be_read_stays_and_keeps_no_other_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Home(tmp_path) as home:
+        keeper = with_old_runs(home, "a", Commands())
+        with CrawlDirectory(tmp_path / "a" / min(RUNS)) as place:
+            place.write_configuration(
+                '[visited]\nbackend = "redis-exact"\noptions = { url = "redis://127.0.0.1:1", share = "library" }\n'
+            )
+            notes = place.visited / "redis" / "sharing" / "onceover:library"
+            notes.mkdir(parents=True)
+            (notes / "me").write_bytes(b"\xff")
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            while runs_of(tmp_path / "a") != LAST_RUNS | {min(RUNS)}:
+                await keeper.watch(Taken())
+                await asyncio.sleep(0)
+            keeper.close()
+    assert "an old run can't be deleted: " in caplog.text
+    assert "me is damaged" in caplog.text
+
+
 async def test_an_old_run_that_can_not_be_deleted_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
