@@ -257,9 +257,9 @@ class Keeper:
     async def watch(self, taken: Taken) -> CrawlStatus | None:
         """Look what the crawl says, and return it; if it does not run, look whether somebody has worked on it. What its
         process said at its end is returned once."""
+        self._old_runs.look(self.facts)
         process = self.facts.process
         if process is None:
-            self._old_runs.look(self.facts)
             changed = None if (directory := self.facts.directory) is None else last_change(Path(directory))
             if changed is not None and changed != self._seen_change:
                 self._seen_change = changed

@@ -40,24 +40,32 @@ class OldRuns:
         while True:
             await self._woken.wait()
             self._woken.clear()
-            await self._delete(self._facts)
+            if (due := _due(self._facts)) is not None:
+                await self._delete(*due)
 
-    async def _delete(self, facts: Facts) -> None:
-        plan, rest, place = facts.plan, facts.record.rest, facts.record.place
-        if plan is None or plan.next_tick is None or plan.keep_runs is None or place is None:
-            return
-        if facts.process is None and rest is not None and rest.why in FINISHED:
-            base, last = Path(plan.directory), Path(place)
-            runs = await asyncio.to_thread(runs_beyond, base, keep=plan.keep_runs, last=last)
-            self._kept = {path: why for path, why in self._kept.items() if path in runs}
-            for path in runs:
-                async with self._turns:
-                    why = await asyncio.to_thread(delete_run, path, self._pace)
-                if why is None:
-                    self._told(path)
-                elif self._kept.get(path) != why:
-                    log.warning("an old run can't be deleted: %s", why)
-                    self._kept[path] = why
+    async def _delete(self, base: Path, keep: int, last: Path) -> None:
+        runs = await asyncio.to_thread(runs_beyond, base, keep=keep, last=last)
+        self._kept = {path: why for path, why in self._kept.items() if path in runs}
+        for path in runs:
+            async with self._turns:
+                if _due(self._facts) != (base, keep, last):
+                    return  # by now others are to be kept
+                why = await asyncio.to_thread(delete_run, path, self._pace)
+            if why is None:
+                self._told(path)
+            elif self._kept.get(path) != why:
+                log.warning("an old run can't be deleted: %s", why)
+                self._kept[path] = why
+
+
+def _due(facts: Facts) -> tuple[Path, int, Path] | None:
+    """Where the runs are, how many are to be kept, and which is the last one; None if none may be deleted now."""
+    plan, rest, place = facts.plan, facts.record.rest, facts.record.place
+    if plan is None or plan.next_tick is None or plan.keep_runs is None or place is None:
+        return None
+    if facts.process is not None or rest is None or rest.why not in FINISHED:
+        return None
+    return Path(plan.directory), plan.keep_runs, Path(place)
 
 
 def runs_beyond(base: Path, *, keep: int, last: Path | None = None, now: float | None = None) -> list[Path]:

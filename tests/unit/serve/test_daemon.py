@@ -302,6 +302,30 @@ async def test_a_server_that_holds_up_the_deletion_of_old_runs_holds_up_no_other
             answers.set()
 
 
+async def test_a_run_that_is_to_be_kept_by_now_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_asked, answers = threading.Event(), threading.Event()
+    monkeypatch.setattr("crawler.serve.old_runs.delete_for_good", held_up(is_asked, answers))
+    with Home(tmp_path) as home:
+        keeper = with_old_runs(home, "a", Commands())
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            await keeper.watch(Taken())
+            await asyncio.to_thread(is_asked.wait, MAX_WAIT_S)
+            assert keeper.facts.plan is not None
+            plan = msgspec.structs.replace(keeper.facts.plan, keep_runs=2)
+            keeper.change(lambda facts: msgspec.structs.replace(facts, plan=plan))
+            await keeper.watch(Taken())
+            answers.set()
+            while len(runs_of(tmp_path / "a")) == len(RUNS):
+                await keeper.watch(Taken())
+                await asyncio.sleep(0)
+            for _ in range(10):
+                await keeper.watch(Taken())
+                await asyncio.to_thread(runs_of, tmp_path / "a")
+            keeper.close()
+        assert runs_of(tmp_path / "a") == RUNS - {min(RUNS)}
+
+
 async def test_an_old_run_whose_notes_can_not_be_read_stays_and_keeps_no_other_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
