@@ -144,11 +144,12 @@ class _Running:
 
 
 def _why_paused(path: Path) -> str | None:
-    """Why a crawl that runs, or a part of it, begins nothing now, as it says itself."""
+    """Why a crawl that runs, or a part of it, begins nothing now, as it says itself; None if only an operator has
+    paused it, which holds up no change."""
     with suppress(NoAnswer, ConnectionLost, SocketRefused), client.connect(path) as connection:
         status = None if connection is None else connection.ask(GetStatus())
         if isinstance(status, CrawlStatus):
             parts = status.parts or ()
             each = [status, *(part.status for part in parts if part.status is not None)]
-            return next((found.frontier.paused for found in each if found.frontier.paused is not None), None)
+            return next((why for found in each if (why := found.frontier.paused) not in (None, found.paused)), None)
     return None

@@ -23,10 +23,10 @@ FULL = "the disk is full: free some space"
 class WaitingCrawl:
     """Makes a change once somebody has asked how it stands."""
 
-    def __init__(self, paused: str | None, *, in_part: bool) -> None:
+    def __init__(self, paused: str | None, *, in_part: bool, by_operator: str | None = None) -> None:
         self._asked = asyncio.Event()
         here = frontier_stats(paused=None if in_part else paused)
-        self._status = CrawlStatus(directory="", running=True, pid=7, paused=None, frontier=here, run=None)
+        self._status = CrawlStatus(directory="", running=True, pid=7, paused=by_operator, frontier=here, run=None)
         if in_part:
             of_part = msgspec.structs.replace(self._status, frontier=frontier_stats(paused=paused))
             parts = [PartStatus(part=0, directory="", status=None), PartStatus(part=1, directory="", status=of_part)]
@@ -71,7 +71,9 @@ def test_who_waits_for_a_change_is_told_why_the_crawl_can_not_make_it(tmp_path: 
     assert FULL not in ended.out
 
 
-def test_nothing_is_told_of_a_crawl_that_only_takes_long(tmp_path: Path) -> None:
-    with running(tmp_path, WaitingCrawl(None, in_part=False)):
+@pytest.mark.parametrize("in_part", [False, True])
+@pytest.mark.parametrize("paused", [None, "it is noon"])
+def test_nothing_is_told_of_a_crawl_that_only_takes_long(tmp_path: Path, paused: str | None, in_part: bool) -> None:
+    with running(tmp_path, WaitingCrawl(paused, in_part=in_part, by_operator=paused)):
         ended = command_here("pause", str(tmp_path), "--reason", "the site moves")
     assert (ended.code, ended.err) == (COMPLETE, "")
