@@ -80,10 +80,10 @@ class Node:
 class Nodes:
     """Masters first, then one replica of each, if there are any."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], *, masters: int = _MASTERS) -> None:
         self.all = nodes
-        self.masters = nodes[:_MASTERS]
-        self.replicas = nodes[_MASTERS:]
+        self.masters = nodes[:masters]
+        self.replicas = nodes[masters:]
 
     @property
     def url(self) -> str:
@@ -121,19 +121,19 @@ class Nodes:
 
 
 @contextmanager
-def running_nodes(*, replicas: bool = False) -> Iterator[Nodes]:
+def running_nodes(*, masters: int = _MASTERS, replicas: bool = False) -> Iterator[Nodes]:
     """A cluster whose nodes agree. Skips the test if there is no Redis."""
     options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no")
     with ExitStack() as stack:
         nodes = []
-        for _ in range(2 * _MASTERS if replicas else _MASTERS):
+        for _ in range(2 * masters if replicas else masters):
             port, bus = free_port(), free_port()
             chosen = (*options, "--cluster-port", str(bus), "--repl-diskless-sync-delay", "0")
             nodes.append(Node(stack.enter_context(running_redis(*chosen, port=port)), port, chosen, bus=bus))
-        cluster = Nodes(nodes)
-        share = SLOTS // _MASTERS
+        cluster = Nodes(nodes, masters=masters)
+        share = SLOTS // masters
         for number, node in enumerate(cluster.masters):
-            last = SLOTS - 1 if number == _MASTERS - 1 else (number + 1) * share - 1
+            last = SLOTS - 1 if number == masters - 1 else (number + 1) * share - 1
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * share, last)
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         for node in nodes[1:]:

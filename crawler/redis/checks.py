@@ -136,8 +136,12 @@ def _to_try(server: Server, error: BaseException) -> str | None:
 async def _information(client: Client, server: Server) -> dict[str, dict[str, Any]]:
     """What each server tells about itself, by its place."""
     if isinstance(client, RedisCluster):
-        found: dict[str, dict[str, Any]] = await client.info(target_nodes=RedisCluster.PRIMARIES)
-        return {f"{node}, a node of the cluster at {server},": each for node, each in found.items()}
+        # Asked for all nodes, the client would not name the node of a cluster of one.
+        nodes = client.get_primaries()
+        found: list[dict[str, Any]] = await asyncio.gather(*(client.info(target_nodes=node) for node in nodes))
+        return {
+            f"{node.name}, a node of the cluster at {server},": each for node, each in zip(nodes, found, strict=True)
+        }
     return {str(server): await client.info()}
 
 

@@ -27,7 +27,7 @@ from crawler.redis.server import Server
 from crawler.testing.loops import in_event_loop
 from crawler.wiring.components.exchanging import redis_server
 from tests.ports import free_port
-from tests.redis_nodes import wait_until
+from tests.redis_nodes import running_nodes, wait_until
 from tests.redis_server import RedisServer, running_redis
 
 GOOD = {"redis_version": "6.2.0", "role": "master", "maxmemory_policy": "noeviction", "maxmemory": 0, "used_memory": 9}
@@ -69,6 +69,18 @@ async def test_a_replica_is_told_with_its_master_and_may_be_used_when_it_takes_o
             await use(Server(url=server.url))
         client.replicaof("NO", "ONE")
         await use(Server(url=server.url))
+
+
+@pytest.mark.parametrize("masters", [1, 2])
+@in_event_loop
+async def test_each_node_of_a_cluster_is_checked_and_named(masters: int) -> None:
+    with running_nodes(masters=masters) as nodes:
+        await use(Server(url=nodes.url))
+        last = nodes.masters[-1]
+        last.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        place = rf"127\.0\.0\.1:{last.port}, a node of the cluster at"
+        with pytest.raises(ServerRefused, match=rf"^Redis at {place} .*, deletes what it holds"):
+            await use(Server(url=nodes.url))
 
 
 @in_event_loop
