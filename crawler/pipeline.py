@@ -30,7 +30,7 @@ from crawler.politeness.hours import CLOSED
 from crawler.politeness.lease_requests import reject_lost_copy, request_for
 from crawler.politeness.plain_http import redirect_to_http
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
-from crawler.politeness.spacing import Spacing
+from crawler.politeness.spaced_requests import SpacedRequests
 from crawler.preferences.judging import REFUSED
 from crawler.reading import ContentReader, mark_unkept, run_steps
 from crawler.record import FoundLinks, fetched_record, with_usage
@@ -62,7 +62,13 @@ class Pipeline:
         self._duplicates = Duplicates()
         self.counters = Counters()
         self._settlement = Settlement(components, self.counters)
-        self._spacing = Spacing()
+        self._requests = SpacedRequests(
+            components.fetcher,
+            components.robots,
+            policy_for=components.policy_for,
+            queue_key=components.queue_key,
+            monotonic=components.monotonic,
+        )
 
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for what is read and recorded from now on."""
@@ -87,16 +93,11 @@ class Pipeline:
                 return False
             crawl_delay_s = components.robots.crawl_delay(url)
             await keep_in_step()
-            if self._spacing.has_hosts and self._must_wait(lease):
+            if self._must_wait(lease):
                 return False
             work.stage, work.since = "the server", components.monotonic()
             request = request_for(lease, components.may_be_conditional)
-            if crawl_delay_s:
-                delay_s = policy.pace.crawl_delay_s(crawl_delay_s)
-                with self._spacing.request(lease.url.queue_key, delay_s, components.monotonic):
-                    fetched = await components.fetcher.fetch(request)
-            else:
-                fetched = await components.fetcher.fetch(request)
+            fetched = await self._requests.fetch(request, lease.url.queue_key, crawl_delay_s)
             fetched = reject_lost_copy(fetched, lease, components.archive_began())
             if not isinstance(fetched, Answer):
                 fetched = self._http_instead(lease, fetched) or fetched
@@ -120,9 +121,9 @@ class Pipeline:
         finally:
             del self.counters.in_flight[lease.number]
 
-    def _must_wait(self, lease: Lease) -> bool:
-        """Whether the Crawl-delay of its host lets the URL not begin now. If so, the lease is handled."""
-        wait_s = self._spacing.wait_s(lease.url.queue_key, now=self._components.monotonic())
+    def _must_wait(self, lease: Lease, prerequisite: str | None = None) -> bool:
+        """Whether the next request for the URL must wait for the Crawl-delay of a host. If so, the lease is handled."""
+        wait_s = self._requests.wait_s(lease.url.queue_key, prerequisite)
         if wait_s:
             self._components.frontier.release(lease, cooldown_s=wait_s)
         return wait_s > 0
@@ -158,21 +159,18 @@ class Pipeline:
         if await self._settlement.settle_refused(lease):
             return False
         address = None if components.addresses is None else await components.addresses.address(prerequisite or url)
+        if self._must_wait(lease, prerequisite):
+            return False
         prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
         return components.frontier.begin_fetch(lease, address=address, prerequisite=prerequisite_key)
 
     async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> Verdict | None:
         """What robots.txt says if it allows the URL now. Otherwise the lease is handled."""
         components, url = self._components, lease.url.url
-        verdict = await components.robots.allows(url, prerequisite=prerequisite)
-        rest_s = 0.0
+        verdict, rest_s = await self._requests.ask_robots(url, lease.url.queue_key, prerequisite)
         if verdict.asked:
             self.counters.robots_asked += 1
             await self._report_address(lease, prerequisite)
-            asked_url = prerequisite or url
-            rest_s = components.policy_for(asked_url).after_robots_s(
-                verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
-            )
         wants_sitemaps = self._options.sitemaps and lease.url.kind != EXTERNAL
         if wants_sitemaps and (sitemaps := components.robots.new_sitemaps(url)):
             await self._admit_sitemaps(sitemaps, lease)

@@ -4,7 +4,7 @@ The frontier lets the queue of a host rest after each request. That spaces reque
 With `politeness.per_host` above 1, or several queues for a host, other leases of the host are open meanwhile.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 _FEW_HOSTS = 1000
@@ -16,8 +16,8 @@ class Spacing:
     """The hosts with a Crawl-delay that have a request in flight, or have just had one."""
 
     def __init__(self) -> None:
-        self._in_flight: dict[str, float] = {}
-        """The Crawl-delay of each host that has a request in flight."""
+        self._in_flight: dict[str, tuple[float, float]] = {}
+        """When the request of a host that is in flight began, and the Crawl-delay of the host."""
         self._free_at: dict[str, float] = {}
         """When the next request may begin, by host; some of these times are over."""
         self._forget_at_size = _FEW_HOSTS
@@ -29,27 +29,32 @@ class Spacing:
 
     def wait_s(self, queue_key: str, /, *, now: float) -> float:
         """How long a request of the queue has to wait; 0 if it may begin now. While another one of its host is in
-        flight, that is the Crawl-delay, since no request can begin sooner."""
+        flight, that is the Crawl-delay, since no request can begin sooner, but at least a quarter of the time that the
+        other one has taken so far. So it looks again only some thirty times, however short the delay is, and however
+        slow the server."""
         host = _host(queue_key)
-        if (delay_s := self._in_flight.get(host)) is not None:
-            return delay_s
+        if (in_flight := self._in_flight.get(host)) is not None:
+            began_at, delay_s = in_flight
+            return max(delay_s, (now - began_at) / 4, _LEAST_S)
         rest_s = self._free_at.get(host, now) - now
         return max(rest_s, _LEAST_S) if rest_s > 0 else 0.0
 
     @contextmanager
-    def request(self, queue_key: str, delay_s: float, clock: Callable[[], float], /) -> Iterator[None]:
+    def in_flight(self, queue_key: str, delay_s: float, /, *, now: float) -> Iterator[None]:
         """While a request of the queue is in flight that need not wait. `delay_s`: the Crawl-delay of its host."""
         host = _host(queue_key)
-        self._in_flight[host] = delay_s
+        self._in_flight[host] = now, delay_s
         try:
             yield
         finally:
-            now = clock()
             del self._in_flight[host]
-            self._free_at[host] = now + delay_s
-            if len(self._free_at) >= self._forget_at_size:
-                self._free_at = {name: at for name, at in self._free_at.items() if at > now}
-                self._forget_at_size = max(_FEW_HOSTS, 2 * len(self._free_at))
+
+    def rest(self, queue_key: str, delay_s: float, /, *, now: float) -> None:
+        """A request of the queue has just ended."""
+        self._free_at[_host(queue_key)] = now + delay_s
+        if len(self._free_at) >= self._forget_at_size:
+            self._free_at = {name: at for name, at in self._free_at.items() if at > now}
+            self._forget_at_size = max(_FEW_HOSTS, 2 * len(self._free_at))
 
 
 def _host(queue_key: str) -> str:

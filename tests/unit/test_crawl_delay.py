@@ -2,6 +2,7 @@
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from crawler.discover.scope import Scope
 from crawler.engine import Ending, Engine, Limits
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsTxt
+from crawler.fetch.robots.status import RobotsLifetimes
 from crawler.page import Fetched, Page, Request
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
@@ -19,6 +21,7 @@ from crawler.politeness.spacing import Spacing
 from crawler.testing.frontier.crawls import now
 from crawler.testing.loops import in_virtual_time
 from crawler.url.urls import UrlReader, host_of, site_of
+from frontier import ForwardingFrontier, Frontier, Lease
 from frontier.memory.notes import MemoryNotes
 from frontier.memory.store import MemoryStore
 from frontier.queues.grouping import Grouping
@@ -36,18 +39,20 @@ EARLY_S = 1e-6
 class Web:
     """A host that states a Crawl-delay, and one that states none. Each has two ports, and every third page is slow."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, delay_s: float = DELAY_S, slow_s: float = 4.0) -> None:
+        self.delay_s, self.slow_s = delay_s, slow_s
         self.log: list[tuple[float, float, str]] = []
         """When each request began and ended, and its URL."""
+        self.handed_back: list[str] = []
 
     async def fetch(self, request: Request, /) -> Fetched:
         began_at, path = now(), request.url.rpartition("/")[2]
-        await asyncio.sleep(4.0 if path.isdecimal() and int(path) % 3 == 0 else 0.1)
+        await asyncio.sleep(self.slow_s if path.isdecimal() and int(path) % 3 == 0 else 0.1)
         self.log.append((began_at, now(), request.url))
         origin = request.url.removesuffix(path)
         body = "".join(f"{origin}{page}\n" for page in range(PAGES)) if not path else ""
         if path == "robots.txt":
-            body = "User-agent: *\nDisallow: /1\n" + (f"Crawl-delay: {DELAY_S}\n" if "slow" in origin else "")
+            body = "User-agent: *\nDisallow: /1\n" + (f"Crawl-delay: {self.delay_s}\n" if "slow" in origin else "")
         return Page(
             url=request.url,
             status=200,
@@ -61,7 +66,26 @@ class Web:
     async def aclose(self) -> None: ...
 
 
-async def crawled(web: Web, *, per_host: int, parallel: int) -> None:
+class Releases(ForwardingFrontier):
+    """Notes which URLs are handed back."""
+
+    def __init__(self, frontier: Frontier, released: list[str]) -> None:
+        super().__init__(frontier)
+        self._released = released
+
+    def release(self, lease: Lease, /, **how: Any) -> None:
+        self._released.append(lease.url.url)
+        super().release(lease, **how)
+
+
+async def crawled(
+    web: Web,
+    *,
+    per_host: int,
+    parallel: int = 1,
+    max_crawl_delay_s: float = 300.0,
+    lifetimes: RobotsLifetimes | None = None,
+) -> None:
     events: list[Event] = []
     discovery = OrderedDiscovery(
         ScopedDiscovery(urls=UrlReader(), scope=Scope(within="any", seeds=[])),
@@ -72,11 +96,14 @@ async def crawled(web: Web, *, per_host: int, parallel: int) -> None:
     )
     grouping = Grouping(host_of_key=lambda key: key.partition(":")[0], per_host=lambda _: per_host)
     settings = QueueSettings(per_queue=per_host, grouping=Grouping() if parallel > 1 else grouping)
-    frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), settings=settings, now=now)
+    opened = await QueueFrontier.open(MemoryStore(), ExactSet(), settings=settings, now=now)
+    frontier = Releases(opened, web.handed_back)
     await frontier.add(
         discovery.seeds([f"http://{host}.test{port}/" for host in ("slow", "quick") for port in ("", ":81")])
     )
-    robots = RobotsTxt(web, RobotsCache(MemoryNotes(), agent="onceover"), read_retry_after=parse_retry_after, clock=now)
+    cache = RobotsCache(MemoryNotes(), agent="onceover")
+    robots = RobotsTxt(web, cache, lifetimes=lifetimes, read_retry_after=parse_retry_after, clock=now)
+    pace = Pace(min_delay_s=0.0, delay_factor=0.0, per_host=per_host, max_crawl_delay_s=max_crawl_delay_s)
     components = Components(
         frontier=frontier,
         fetcher=web,
@@ -85,7 +112,7 @@ async def crawled(web: Web, *, per_host: int, parallel: int) -> None:
         discovery=discovery,
         sink=Records(events),
         queue_key=site_of,
-        policy_for=lambda _: ResponsePolicy(pace=Pace(min_delay_s=0.0, delay_factor=0.0, per_host=per_host)),
+        policy_for=lambda _: ResponsePolicy(pace=pace),
         clock=now,
         monotonic=asyncio.get_running_loop().time,
     )
@@ -108,11 +135,39 @@ def test_a_host_with_a_crawl_delay_sees_no_request_sooner_after_another_than_tha
     assert len(asked) > PAGES - 2
     for (_, ended_at, _), (began_at, _, _) in pairwise(asked):
         assert began_at - ended_at >= DELAY_S - EARLY_S
-    # Nor does it wait for much longer: a lease that found another request in flight asks again after each delay.
+    # Nor does it wait for much longer: a lease that found another request in flight looks again after each delay.
     assert asked[-1][1] - asked[0][0] <= sum(ended - began + 2.2 * DELAY_S for began, ended, _ in asked)
     others = requests_of(web, "quick.test")
     at_once = max(sum(began <= at < ended for began, ended, _ in others) for at, _, _ in others)
     assert at_once == min(per_host * parallel, 8) if parallel == 1 else at_once > 1
+
+
+@pytest.mark.parametrize(("per_host", "parallel"), [(1, 1), (3, 1), (1, 4)])
+def test_requests_for_robots_txt_keep_the_delay_as_soon_as_it_is_known(per_host: int, parallel: int) -> None:
+    web = Web()
+    lifetimes = RobotsLifetimes(keep_s=10.0)
+    in_virtual_time(crawled)(web, per_host=per_host, parallel=parallel, lifetimes=lifetimes)
+    asked = sorted(each for each in web.log if host_of(each[2]) == "slow.test")
+    known_at = asked[0][1]
+    assert len(asked) - len(requests_of(web, "slow.test")) >= 4
+    for (_, ended_at, _), (began_at, _, _) in pairwise(asked):
+        assert began_at < known_at or began_at - ended_at >= DELAY_S - EARLY_S
+
+
+def test_a_short_delay_of_a_slow_host_does_not_hand_back_urls_again_and_again() -> None:
+    web = Web(delay_s=0.001, slow_s=60.0)
+    in_virtual_time(crawled)(web, per_host=4)
+    assert len(web.handed_back) < 1000
+    asked = requests_of(web, "slow.test")
+    assert all(after[0] >= before[1] for before, after in pairwise(asked))
+    assert asked[-1][1] - asked[0][0] <= 1.25 * sum(ended - began + 0.002 for began, ended, _ in asked)
+
+
+@pytest.mark.parametrize("delay_s", [5.0, 1e-12])
+def test_a_delay_that_counts_as_none_holds_nothing_up(delay_s: float) -> None:
+    web = Web(delay_s=delay_s)
+    in_virtual_time(crawled)(web, per_host=3, max_crawl_delay_s=0.0)
+    assert len(requests_of(web, "slow.test")) > PAGES - 2
 
 
 def test_hosts_that_may_be_asked_again_are_forgotten() -> None:
@@ -121,7 +176,8 @@ def test_hosts_that_may_be_asked_again_are_forgotten() -> None:
         at += 1.0
         key = f"test,h{number}"
         assert spacing.wait_s(key, now=at) == 0.0
-        with spacing.request(key, 5.0, lambda at=at: at):  # type: ignore[misc]
+        with spacing.in_flight(key, 5.0, now=at):
             assert [spacing.wait_s(f"{key}{more}", now=at) for more in ("", ":81", "#2", ":81#/docs/")] == [5.0] * 4
+        spacing.rest(key, 5.0, now=at)
         assert spacing.wait_s(key, now=at + 1) == 4.0
     assert len(spacing._free_at) <= 1000
