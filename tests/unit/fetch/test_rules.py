@@ -281,14 +281,36 @@ def test_the_wildcards_of_a_usual_file_are_searched_in_the_path_itself(path: str
 
 
 @given(
-    st.text("ab/", max_size=30) | st.text("ab", max_size=5).map(lambda part: part * 40),
+    st.text("ab/", min_size=1, max_size=30) | st.text("ab", min_size=1, max_size=5).map(lambda part: part * 40),
     st.text("ab/", min_size=1, max_size=6) | st.text("ab", min_size=1, max_size=5).map(lambda part: part * 20),
     st.integers(0, 35),
+    st.booleans(),
 )
-def test_a_text_is_found_among_the_suffixes_of_a_path_where_it_is_in_the_path(path: str, text: str, start: int) -> None:
-    occurrences = Occurrences(path)
+def test_a_text_is_found_among_the_suffixes_of_a_path_where_it_is_in_the_path(
+    path: str, text: str, start: int, are_cut: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if are_cut:
+            patch.setattr("crawler.fetch.robots.occurrences._SUFFIX_CHARACTERS", 3 * len(path))
+        occurrences = Occurrences(path)
     assert (text in occurrences) is (text in path)
     assert occurrences.find(text, start) == path.find(text, start) == occurrences.find(text, start)
+
+
+def test_a_hostile_file_takes_no_hostile_memory_to_judge_a_long_url() -> None:
+    """Such as a page asks for that is rendered. All suffixes of this one have two hundred million characters."""
+    texts = ("a" * length for length in range(2, 900))
+    rules = RobotsRules(
+        "\n".join(["User-agent: *", *(f"Disallow: /*{text}*b{text}" for text in texts)]), agent="foobot"
+    )
+    path = "/" + "a" * 20_000
+    tracemalloc.start()
+    try:
+        assert rules.allows(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 80_000_000
 
 
 LINES = st.sampled_from(
