@@ -139,9 +139,10 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
         raise OSError(error.errno, f"{why}; give --listen another address or port") from error
     port: int = listening.getsockname()[1]
     names = names_of(listen.host, port, is_tls=listen.certificate is not None, remote=listen.remote_names)
-    if listen.certificate is not None:
-        daemon.also_reload.append(listen.certificate.reload)
     log.info("listens on %s%s; the token is in %s", names.url, BASE, tokens.owner_path)
+    if listen.certificate is not None:
+        listen.certificate.tell(listen.remote_names)
+        daemon.also_reload.append(listen.certificate.reload)
     guards = (paced(limits), guarded(names, tokens, limits, open_paths=page_files()))
     return _Way(listening=listening, guards=guards, tokens=tokens, certificate=listen.certificate), port
 

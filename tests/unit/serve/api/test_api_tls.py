@@ -1,8 +1,10 @@
 """The API by TLS, and for clients of other machines."""
 
 import asyncio
+import logging
 import ssl
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
@@ -33,9 +35,12 @@ class Files:
         self._authority = trustme.CA()
         self.issue()
 
-    def issue(self) -> None:
+    def issue(self, *names: str, not_after: datetime | None = None) -> None:
         """Replace both."""
-        issued = self._authority.issue_cert("127.0.0.1", "crawls.test")
+        begin = datetime(2000, 1, 1, tzinfo=UTC)
+        issued = self._authority.issue_cert(
+            *(names or ("127.0.0.1", "crawls.test")), not_before=begin, not_after=not_after
+        )
         self.certificate.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
         self.key.touch(mode=0o600)
         self.key.write_bytes(issued.private_key_pem.bytes())
@@ -191,6 +196,45 @@ def test_a_certificate_that_is_a_link_is_read_again_where_the_link_leads(
     assert shown_by(certificate) == first
     certificate.reload()
     assert shown_by(certificate) == second
+
+
+def test_which_certificate_was_read_is_told_and_whether_clients_will_refuse_it(
+    files: Files, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    certificate = Certificate(files.certificate, files.key)
+
+    def told_after_a_reload() -> list[str]:
+        caplog.clear()
+        certificate.reload()
+        return [
+            f"{record.levelname} {record.getMessage()}".replace(f"{files.certificate}", "FILE")
+            for record in caplog.records
+        ]
+
+    certificate.tell(("crawls.test", "crawls.test:8443", "[::1]:8443", "127.0.0.1"))
+    said, lacking = caplog.messages
+    assert "is for 127.0.0.1, crawls.test, from 2000-01-01T00:00:00Z to 3000-01-01T00:00:00Z" in said
+    assert "is not for ::1: clients" in lacking
+
+    files.issue("crawls.test", "127.0.0.1", "::1")
+    (said,) = told_after_a_reload()
+    assert said.startswith(
+        "INFO API: the certificate in FILE is for crawls.test, 127.0.0.1, 0:0:0:0:0:0:0:1, from 2000-"
+    )
+    assert told_after_a_reload() == []
+
+    files.issue("other.test", "127.0.0.1", not_after=datetime(2020, 1, 1, tzinfo=UTC))
+    said, *warnings = told_after_a_reload()
+    assert said.startswith("INFO API: the certificate in FILE is for other.test, 127.0.0.1, from 2000-")
+    expired, lacking = warnings
+    assert expired.startswith(
+        "WARNING API: clients will refuse the certificate in FILE: certificate has expired; replace"
+    )
+    assert lacking.startswith(
+        "WARNING API: the certificate in FILE is not for crawls.test and ::1: clients that ask so"
+    )
+    assert told_after_a_reload() == warnings
 
 
 def test_certificates_that_can_not_be_used_are_refused(files: Files, tmp_path: Path) -> None:
