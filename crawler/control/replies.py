@@ -59,6 +59,13 @@ class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
     parts: "list[PartStatus] | UnsetType" = UNSET
     """Only a crawl in parts has them."""
 
+    @property
+    def waits(self) -> str | None:
+        """Why it, or a part of it, begins nothing now, if its operator is not all that has paused it."""
+        each = [part.status for part in self.parts if part.status is not None] if self.parts else [self]
+        reasons = (found.frontier.paused for found in each if found.frontier.paused != found.paused)
+        return next((why for why in reasons if why is not None), None)
+
 
 class PartStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a crawl at one moment."""

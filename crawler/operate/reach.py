@@ -136,20 +136,16 @@ class _Running:
         def tell_once() -> None:
             if self._on_wait is None or isinstance(request, Query) or next(said) != _WORKING_FOR_LONG:
                 return
-            if (why := _why_paused(self._path)) is not None:
+            if (why := _why_waiting(self._path)) is not None:
                 then = "it carries out the change when it goes on, also if you end this command"
                 self._on_wait(f"the crawl waits: {why}; {then}")
 
         return tell_once
 
 
-def _why_paused(path: Path) -> str | None:
-    """Why a crawl that runs, or a part of it, begins nothing now, as it says itself; None if only an operator has
-    paused it, which holds up no change."""
+def _why_waiting(path: Path) -> str | None:
+    """Why a crawl that runs waits, as it says itself."""
     with suppress(NoAnswer, ConnectionLost, SocketRefused), client.connect(path) as connection:
         status = None if connection is None else connection.ask(GetStatus())
-        if isinstance(status, CrawlStatus):
-            parts = status.parts or ()
-            each = [status, *(part.status for part in parts if part.status is not None)]
-            return next((why for found in each if (why := found.frontier.paused) not in (None, found.paused)), None)
+        return status.waits if isinstance(status, CrawlStatus) else None
     return None

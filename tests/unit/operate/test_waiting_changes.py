@@ -72,8 +72,9 @@ def test_who_waits_for_a_change_is_told_why_the_crawl_can_not_make_it(tmp_path: 
 
 
 @pytest.mark.parametrize("in_part", [False, True])
-@pytest.mark.parametrize("paused", [None, "it is noon"])
+@pytest.mark.parametrize("paused", [None, "the site moves"])
 def test_nothing_is_told_of_a_crawl_that_only_takes_long(tmp_path: Path, paused: str | None, in_part: bool) -> None:
+    """Nor that its operator has paused it: that keeps it from no change."""
     with running(tmp_path, WaitingCrawl(paused, in_part=in_part, by_operator=paused)):
         ended = command_here("pause", str(tmp_path), "--reason", "the site moves")
     assert (ended.code, ended.err) == (COMPLETE, "")
