@@ -1,7 +1,7 @@
 """Asks running crawls from an event loop, as a supervisor and a daemon do."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +18,10 @@ from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, e
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
+async def _go_on() -> None:
+    pass
+
+
 class Channel:
     """A connection to a running crawl. Requests of several tasks take turns."""
 
@@ -28,15 +32,17 @@ class Channel:
         self._turn = asyncio.Lock()
         self.pid = pid_of(writer.get_extra_info("socket"))
 
-    async def ask(self, request: Request[_Reply]) -> _Reply | Refusal:
-        """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the channel is useless, and
-        `ValueError` if the request is too long. So it is when the caller was cancelled. A process that is stopped is
-        sent nothing."""
+    async def ask(
+        self, request: Request[_Reply], *, on_working: Callable[[], Awaitable[None]] = _go_on
+    ) -> _Reply | Refusal:
+        """The reply to a request. Calls `on_working` each time that the crawl says that it still works on it. Raises
+        what that raises, `NoAnswer` and `ConnectionLost`, after which the channel is useless, and `ValueError` if the
+        request is too long. So it is when the caller was cancelled. A process that is stopped is sent nothing."""
         line = encode_request(request)
         async with self._turn:
             done = False
             try:
-                reply = await self._ask(line, reply_type(request))
+                reply = await self._ask(line, reply_type(request), on_working)
                 done = True
             finally:
                 if not done:
@@ -44,7 +50,9 @@ class Channel:
                     self._writer.transport.abort()
             return reply
 
-    async def _ask(self, line: bytes, expected: type[_Reply]) -> _Reply | Refusal:
+    async def _ask(
+        self, line: bytes, expected: type[_Reply], on_working: Callable[[], Awaitable[None]]
+    ) -> _Reply | Refusal:
         stopped = why_stopped(self.pid)
         if stopped is not None:
             raise NoAnswer(stopped)
@@ -60,6 +68,7 @@ class Channel:
                 reply = decode_reply(received, expected)
                 if reply is not None:
                     return reply
+                await on_working()
         except TimeoutError as error:
             # What is still in the buffer is dropped, and half a line is no request.
             is_sent = self._writer.transport.get_write_buffer_size() == 0

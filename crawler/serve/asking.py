@@ -6,6 +6,8 @@ time and memory. Its replies are kept until somebody takes the lock of the crawl
 Some requests look at every queue. A running crawl answers them in slices, and goes on meanwhile, but at 100,000 hosts
 each takes a third of a second of its processor. So if such a reply took long, it is kept for ten times as long: whoever
 asks for it again and again, however many they are, takes a tenth of a processor at most.
+
+A crawl makes a change later if it waits, as while its disk is full. Whoever asks for the change is then told so.
 """
 
 import asyncio
@@ -26,7 +28,7 @@ from crawler.control.requests import InspectQueues, Query, Request, Top, reply_t
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.unlocking import lock_changes
-from crawler.serve.inspection import MOST_PROCESSES, run_command
+from crawler.serve.inspection import MOST_PROCESSES, run_command, unless_it_waits
 
 MAX_KEPT: Final = 64
 MAX_KEPT_BYTES: Final = 1 << 18
@@ -123,7 +125,7 @@ class Asker:
         began, changes = time.monotonic(), self._changes[directory]
         async with open_channel(directory) as channel:
             if channel is not None:
-                reply = await channel.ask(request)
+                reply = await channel.ask(request, on_working=unless_it_waits(directory, request))
                 took_s = time.monotonic() - began
                 is_newest = changes == self._changes[directory] and not isinstance(reply, Refusal)
                 if is_newest and took_s > SLOW_S and _looks_at_every_queue(request):

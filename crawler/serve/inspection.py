@@ -4,6 +4,8 @@ import asyncio
 import logging
 import os
 import signal
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +15,7 @@ from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import CrawlStatus, Reconfigured, Refusal
-from crawler.control.requests import GetStatus, Reload
+from crawler.control.requests import GetStatus, Query, Reload, Request
 from crawler.disk.unlocking import lock_change
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.turns import Turns
@@ -30,12 +32,18 @@ MOST_STARTS: Final = 8
 """The most crawls that start at once, for each processor. The daemon notices within seconds that one has started."""
 _LOOKING_S: Final = 120.0
 """A frontier that was not closed in order takes a while to open."""
+WAITING_S: Final = 10.0
+"""For so long a change may take in a crawl that waits."""
 _AGAIN_S: Final = 5.0
 _TRACEBACK: Final = "Traceback (most recent call last)"
 
 
 class NotDone(Exception):
     """What was asked of a crawl was not done. The message says why."""
+
+
+class CrawlWaits(NoAnswer):
+    """A crawl waits, as while its disk is full, and makes a change when it goes on."""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +65,31 @@ async def ask_status(directory: Path) -> Answered | None:
         return None
 
 
+def unless_it_waits(directory: Path, request: Request[msgspec.Struct]) -> Callable[[], Awaitable[None]]:
+    """What to do each time that a crawl says that it works on a request. If it waits, and has worked on a change for
+    long, this raises `CrawlWaits`: it may not end for days."""
+    give_up_at = time.monotonic() + WAITING_S
+
+    async def look() -> None:
+        if isinstance(request, Query) or time.monotonic() < give_up_at:
+            return
+        answered = await ask_status(directory)
+        if answered is not None and (why := answered.status.waits) is not None:
+            raise CrawlWaits(f"the crawl waits: {why}; it carries out the change when it goes on")
+
+    return look
+
+
 async def reload_settings(directory: Path) -> Reconfigured | Refusal | None:
     """Let the crawl in a directory read its configuration again; None if it does not run, or does not answer."""
+    request = Reload()
     try:
         async with open_channel(directory) as channel:
-            return None if channel is None else await channel.ask(Reload())
+            if channel is None:
+                return None
+            return await channel.ask(request, on_working=unless_it_waits(directory, request))
+    except CrawlWaits as error:
+        return Refusal(str(error))
     except (SocketRefused, NoAnswer, ConnectionLost, OSError):
         return None
 

@@ -10,16 +10,17 @@ import msgspec
 import pytest
 
 from crawler.control import address
-from crawler.control.replies import HostList, PauseState, QueueList, Refusal
+from crawler.control.replies import CrawlStatus, HostList, PauseState, QueueList, Refusal
 from crawler.control.requests import AnyRequest, GetStatus, InspectQueues, Pause, Top
-from crawler.control.server import ControlServer
+from crawler.control.server import Bounds, ControlServer
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.reach import ReachedCrawl, reach
-from crawler.serve import asking
+from crawler.serve import asking, inspection
 from crawler.serve.asking import Asker, Unanswered
 from crawler.serve.inspection import run_command
 from tests.e2e.operating import command_here
+from tests.frontier_stats import frontier_stats
 from tests.unit.operate.stored_crawls import make
 
 
@@ -85,12 +86,21 @@ class Running:
         """What the next request waits for."""
         self.holding = asyncio.Event()
         self.refuses = False
+        self.paused: str | None = None
+        self.looked = asyncio.Event()
+        """Set when somebody asks for its status."""
+        self.made: list[AnyRequest] = []
 
     async def answer(self, request: AnyRequest) -> msgspec.Struct | Refusal:
+        if isinstance(request, GetStatus):
+            self.looked.set()
+            frontier = frontier_stats(paused=self.paused)
+            return CrawlStatus(directory="", running=True, pid=7, paused=None, frontier=frontier, run=None)
         self.asked.append(request)
         if self.hold is not None:
             self.holding.set()
             await self.hold.wait()
+        self.made.append(request)
         if self.refuses:
             return Refusal("not now")
         match request:
@@ -102,10 +112,12 @@ class Running:
 
 
 @asynccontextmanager
-async def running(directory: Path) -> AsyncIterator[Running]:
+async def running(directory: Path, bounds: Bounds | None = None) -> AsyncIterator[Running]:
     directory.mkdir()
     crawl = Running(directory)
-    serving = asyncio.create_task(ControlServer(address.listen(directory), crawl.answer).run())
+    serving = asyncio.create_task(
+        ControlServer(address.listen(directory), crawl.answer, bounds=bounds or Bounds()).run()
+    )
     try:
         yield crawl
     finally:
@@ -173,3 +185,38 @@ async def test_a_crawl_that_can_not_be_reached_fails_and_is_not_silent(tmp_path:
     with pytest.raises(Unanswered, match="expected the socket of a crawl") as unanswered:
         await Asker().ask(tmp_path, GetStatus())
     assert unanswered.value.exit_code == 1
+
+
+async def test_who_asks_for_a_change_of_a_crawl_that_waits_is_told_so_and_the_crawl_makes_it_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "WAITING_S", 0.0)
+    async with running(tmp_path / "crawl", Bounds(heartbeat_s=0.01)) as crawl:
+        crawl.hold = asyncio.Event()
+        looking = asyncio.create_task(Asker().ask(crawl.directory, InspectQueues()))
+        changing = asyncio.create_task(Asker().ask(crawl.directory, Pause(reason="tests")))
+        for _ in range(3):
+            crawl.looked.clear()
+            await crawl.looked.wait()
+        assert not changing.done()
+        crawl.paused = "the disk is full"
+        with pytest.raises(Unanswered, match="the crawl waits: the disk is full; it carries out the change") as told:
+            await changing
+        assert told.value.exit_code is None
+        # A question takes as long as it takes.
+        assert not looking.done()
+        assert crawl.made == []
+        crawl.hold.set()
+        await looking
+        assert Pause(reason="tests") in crawl.made
+
+
+async def test_a_crawl_that_waits_holds_up_no_reload_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "WAITING_S", 0.0)
+    async with running(tmp_path / "crawl", Bounds(heartbeat_s=0.01)) as crawl:
+        crawl.hold, crawl.paused = asyncio.Event(), "the disk is full"
+        told = await inspection.reload_settings(crawl.directory)
+        assert told == Refusal("the crawl waits: the disk is full; it carries out the change when it goes on")
+        crawl.hold.set()
