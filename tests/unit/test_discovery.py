@@ -256,9 +256,25 @@ def test_the_deepest_pages_have_what_they_need_to_be_shown() -> None:
     for depth, followed in ((8, 1), (9, 0)):
         found = run_all(made.links(PAGE, links("b.css", kind=LinkKind.CSS), parent=page(depth=depth)))
         assert (len(found.urls), found.refused.get(Refusal.TOO_DEEP, 0)) == (followed, 1 - followed)
-    sitemap = msgspec.structs.replace(page(depth=4), kind=LinkKind.SITEMAP)
-    found = run_all(made.links(PAGE, links("b.png", kind=LinkKind.EMBED), parent=sitemap))
-    assert found.refused == {Refusal.TOO_DEEP: 1}
+
+
+@pytest.mark.parametrize("rel", ["prefetch", "enclosure", "prefetch nofollow"])
+def test_what_a_page_names_for_later_is_no_deeper_than_pages(rel: str) -> None:
+    made = discovery(max_depth=4)
+    for depth, followed in ((3, 1), (4, 0)):
+        found = run_all(made.links(PAGE, links("b", kind=LinkKind.EMBED, rel=rel), parent=page(depth=depth)))
+        assert (len(found.urls), found.refused) == (followed, {} if followed else {Refusal.TOO_DEEP: 1})
+    given = [*links("b", kind=LinkKind.EMBED, rel=rel), *links("./b", kind=LinkKind.EMBED)]  # it also shows it
+    assert [url.link_count for url in run_all(made.links(PAGE, given, parent=page(depth=4))).urls] == [2]
+
+
+@pytest.mark.parametrize("kind", [LinkKind.SITEMAP, LinkKind.SEED])
+def test_images_of_sitemaps_are_as_deep_as_the_pages_that_these_list(kind: LinkKind) -> None:
+    given = [*links("b.png", kind=LinkKind.EMBED), *links("b", kind=LinkKind.LISTED)]
+    for depth, followed in ((3, 2), (4, 0)):
+        sitemap = msgspec.structs.replace(page(depth=depth), kind=kind)
+        found = run_all(discovery(max_depth=4).links(PAGE, given, parent=sitemap))
+        assert (len(found.urls), found.refused.get(Refusal.TOO_DEEP, 0)) == (followed, 2 - followed)
 
 
 def test_a_page_may_not_have_more_links_than_the_limit() -> None:

@@ -21,6 +21,8 @@ forever."""
 MOST_STEPS_TO_EMBEDS: Final = 5
 """How much further from a seed than a page what a page needs to be shown may be: a style sheet may import another one,
 which names a font. Without a limit, style sheets that import others could go on forever."""
+_FOR_LATER: Final = frozenset({"prefetch", "enclosure"})
+"""The `rel` of embeds that the page itself does not show: prefetched ones are mostly pages."""
 
 
 class FollowedLinks:
@@ -46,6 +48,9 @@ class FollowedLinks:
         self._on_outside = on_outside
         self._page_worth = focus.of_page(about, parent.weight) if focus else 0.0
         self._is_sitemap = parent.kind == SITEMAP
+        self._lists: bool | None = None
+        """Whether the page lists others, as a sitemap that is a seed does, so that its images are theirs; known once an
+        embed is too deep for a page."""
         self._judges_each = bool(focus) or link_filter.unwanted_reason is not None
         """Whether more than the remembered judgement of an href decides."""
         self._found = {parent.canonical: 0}
@@ -144,7 +149,7 @@ class FollowedLinks:
     def _refuse(self, link: Link, target: Target, reason: str, count: int) -> None:
         canonical = target.canonical
         is_reported = canonical in self._limited
-        if link.kind not in EMBEDDED and self._is_looser_for_embeds(reason):
+        if not _is_shown(link) and self._is_looser_for_embeds(reason):
             # The same URL may come again as an embed.
             self._limited[canonical] = self._limited.get(canonical, 0) + count
         else:
@@ -175,13 +180,20 @@ class FollowedLinks:
                 return refusal
         elif isinstance(refusal, Trap) and link.kind is not LinkKind.LINK:
             refusal = self._filter.trap(target, link.kind)
-        # The images of a sitemap are those of the pages that it lists.
-        is_needed = link.kind in EMBEDDED and not self._is_sitemap
-        if self._parent.depth >= judgement.max_depth + (MOST_STEPS_TO_EMBEDS if is_needed else 0):
+        beyond = self._parent.depth - judgement.max_depth
+        if beyond >= 0 and (beyond >= MOST_STEPS_TO_EMBEDS or not self._needs(link)):
             return Refusal.TOO_DEEP
         if refusal is None and len(self._firsts) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
         return refusal
+
+    def _needs(self, link: Link) -> bool:
+        """Whether the page needs the target to be shown."""
+        if self._is_sitemap or not _is_shown(link):
+            return False
+        if self._lists is None:
+            self._lists = any(each.kind is LinkKind.LISTED for each in self._links)
+        return not self._lists
 
     def _nested_refusal(self, target: Target) -> str | None:
         """Why a sitemap that another one names, or robots.txt, is refused."""
@@ -221,6 +233,10 @@ class FollowedLinks:
             last_modified=link.last_modified or None,
             change_frequency=link.change_frequency or None,
         )
+
+
+def _is_shown(link: Link) -> bool:
+    return link.kind in EMBEDDED and _FOR_LATER.isdisjoint(link.rel.split())
 
 
 def _sitemap_precedence(parent: CrawlUrl) -> int:

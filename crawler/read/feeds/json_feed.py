@@ -64,7 +64,7 @@ def _of_item(item: dict[str, Any], url: str, read_html: ReadHtml) -> Iterator[Li
     yield from _of_authors(item)
     attachments = item.get("attachments")
     for attachment in attachments if isinstance(attachments, list) else ():
-        yield from _link(attachment, "url", LinkKind.EMBED)
+        yield from _link(attachment, "url", LinkKind.EMBED, rel="enclosure")
     html = item.get("content_html")
     if isinstance(html, str) and "<" in html:
         yield from read_html(html, url)
@@ -77,7 +77,7 @@ def _of_authors(source: dict[str, Any]) -> Iterator[Link]:
         yield from _link(author, "avatar", LinkKind.EMBED)
 
 
-def _link(source: Any, name: str, kind: LinkKind) -> Iterator[Link]:
+def _link(source: Any, name: str, kind: LinkKind, *, rel: str = "") -> Iterator[Link]:
     href = source.get(name) if isinstance(source, dict) else None
-    if isinstance(href, str) and (link := link_to(href, kind)) is not None:
+    if isinstance(href, str) and (link := link_to(href, kind, rel=rel)) is not None:
         yield link

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.page import READ_IN_PART, Extract, LinkKind
+from crawler.page import READ_IN_PART, Extract, Link, LinkKind
 from crawler.read.feeds import feeds, sitemaps
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
@@ -130,6 +130,20 @@ def test_feeds_give_their_entries() -> None:
         "<feed xmlns='http://www.w3.org/2005/Atom'><link href='/'/><link rel='hub' href='h'/><link rel=next href='n'/>"
         "<entry><link rel='alternate' href='a'/><link rel='enclosure' href='e'/></entry></feed>"
     )[-2:] == [("a", FEED), ("e", EMBED)]
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [
+        "<rss><channel><item><enclosure url='a.mp3'/></item></channel></rss>",
+        "<feed><entry><link rel='Enclosure' href='a.mp3'/></entry></feed>",
+        '{"version": "https://jsonfeed.org/version/1.1", "items": [{"attachments": [{"url": "a.mp3"}]}]}',
+    ],
+    ids=["rss", "atom", "json"],
+)
+def test_an_enclosure_is_told_from_what_a_feed_shows(feed: str) -> None:
+    declared = "application/feed+json" if feed[0] == "{" else "application/xml"
+    assert extract(feed.encode(), declared).links == [Link("a.mp3", EMBED, rel="enclosure")]
 
 
 def test_an_entry_of_a_feed_without_a_link_is_known_by_its_identifier() -> None:
