@@ -23,7 +23,7 @@ from crawler.discover.links.followed import FollowedLinks
 from crawler.discover.marks import after_redirect, name_of_page
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
-from crawler.page import EXTERNAL, SITEMAP, Link, LinkDetail, LinkKind, Redirect
+from crawler.page import EMBEDDED, EXTERNAL, SITEMAP, Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps
 from crawler.url.seeds import read_seed, scheme_adder
@@ -165,7 +165,7 @@ class ScopedDiscovery:
             return external_redirect(target, parent, self._scope)
         if refusal is not None:
             return refusal
-        canonical = target.canonical
+        canonical, kind = target.canonical, self._kind_of_target(target, parent)
         if (
             canonical == parent.canonical
             or _is_back_to_https(target, parent)
@@ -175,13 +175,14 @@ class ScopedDiscovery:
             # target already, and we would lose the page; so it does if https had no connection, but has one by now, and
             # if the server had to set a cookie first. No other canonical URL has a fragment.
             canonical = after_redirect(canonical, parent.redirects + 1)
+            kind = SITEMAP if parent.kind == SITEMAP else LinkKind.REDIRECT
         return CrawlUrl(
             url=target.url,
             canonical=canonical,
             queue_key=target.queue_key,
             depth=parent.depth,
             via=parent.via if parent.kind == SITEMAP else parent.url,
-            kind=SITEMAP if parent.kind == SITEMAP else LinkKind.REDIRECT,
+            kind=kind,
             anchor=None if redirect.message is None else parent.anchor,
             weight=parent.weight,
             precedence=parent.precedence,
@@ -189,12 +190,20 @@ class ScopedDiscovery:
             link_count=0,
         )
 
+    def _kind_of_target(self, target: Target, parent: CrawlUrl) -> LinkKind:
+        """Where a sitemap redirects to is one. An embed that only embeds may lead to stays one, so that it lends its
+        host to no link: servers redirect images of other sites to pages."""
+        if parent.kind == SITEMAP:
+            return SITEMAP
+        is_outside = parent.kind in EMBEDDED and self._scope.judge(target)[0] is Refusal.OUT_OF_SCOPE
+        return LinkKind(parent.kind) if is_outside else LinkKind.REDIRECT
+
     def _chain(self, redirect: Redirect, target: Target, parent: CrawlUrl) -> tuple[str, ...]:
         """The URLs that have redirected to the target one after another, perhaps because they need a cookie, which the
         crawl keeps. A restart forgets all but the last two."""
         if not redirect.keeps_cookies:
             return ()
-        if parent.kind != LinkKind.REDIRECT or parent.via is None:
+        if not _is_target(parent) or parent.via is None:
             return (parent.url,)
         chain = (*self._chains.get(parent.url, (parent.via,)), parent.url)
         self._chains[target.url] = chain
@@ -211,7 +220,12 @@ def _count_reasons(refusals: Sequence[tuple[str, str]]) -> dict[str, int]:
 
 def _is_back_to_https(target: Target, parent: CrawlUrl) -> bool:
     """Whether http, which was tried because https had no connection, redirects to https."""
-    return parent.kind == LinkKind.REDIRECT and parent.anchor is not None and target.url == parent.via
+    return _is_target(parent) and parent.anchor is not None and target.url == parent.via
+
+
+def _is_target(url: CrawlUrl) -> bool:
+    """Whether a redirect has led there."""
+    return url.kind == LinkKind.REDIRECT or (url.kind in EMBEDDED and url.redirects > 0)
 
 
 def _sets_cookies(redirect: Redirect) -> bool:

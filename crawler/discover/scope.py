@@ -17,7 +17,7 @@ A seed often redirects to another host, such as from example.org to www.example.
 So a seed's redirect is followed wherever it leads, unless an exclude pattern matches; and every admitted page lends its
 own host (domain, directory) to its links. This needs no state that a restart could lose. It adds at most one host for
 each hop of a seed's redirect: all other links to a foreign host are refused, so no page there is ever admitted.
-Embedded resources from elsewhere lend nothing.
+Embedded resources from elsewhere lend nothing, nor does what they redirect to.
 
 Patterns and excluded places may change while URLs wait, so a URL must pass them once more when its turn comes.
 

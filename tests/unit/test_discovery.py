@@ -468,6 +468,30 @@ def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
     assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
 
 
+@pytest.mark.parametrize("start", ["https://cdn.test/a.png", "https://example.org/a.png"])
+def test_a_page_to_which_an_embed_from_elsewhere_redirects_opens_no_way_into_its_host(start: str) -> None:
+    made = discovery(offsite_embeds=True)
+    [there] = run_all(made.links(PAGE, links(start, kind=LinkKind.EMBED), parent=page())).urls
+    for location in ("https://cdn.test/b", "https://other.test/"):
+        target = made.redirect(redirect(location, url=there.url), parent=there)
+        assert isinstance(target, CrawlUrl)
+        assert (target.kind, target.via, target.redirects) == (LinkKind.EMBED, there.url, there.redirects + 1)
+        there = target
+    found = run_all(made.links(there.url, [*links("/c.css", kind=LinkKind.EMBED), *links("/d")], parent=there))
+    assert ([url.url for url in found.urls], found.refused) == (
+        ["https://other.test/c.css"],
+        {Refusal.OUT_OF_SCOPE: 1},
+    )
+
+
+def test_an_embed_that_redirects_within_the_scope_is_a_redirect() -> None:
+    made = discovery(offsite_embeds=True)
+    embed = msgspec.structs.replace(page(), kind=LinkKind.EMBED)
+    target = made.redirect(redirect("/b"), parent=embed)
+    assert isinstance(target, CrawlUrl)
+    assert target.kind is LinkKind.REDIRECT
+
+
 def named(*hrefs: str, made: ScopedDiscovery | None = None) -> Sequence[CrawlUrl]:
     parent = page("https://www.example.org/page", depth=3)
     return run_all(
