@@ -101,24 +101,22 @@ def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: i
     size = os.fstat(file.fileno()).st_size
     start = 0
     while start < size:
-        intact = members_from(file, start, max_bytes)
-        torn = False
-        while True:
-            try:
-                end, content = next(intact)
-            except StopIteration as last:
-                torn = last.value
-                break
-            yield GzipMember(start, end, content)
-            start = end
+        start, torn = yield from members_from(file, start, max_bytes)
         if start < size:
             end_of_damage = _next_member(file, start + 1, is_ours)
             yield Stretch(start, end_of_damage, is_intact=False, torn=torn and end_of_damage == size)
             start = end_of_damage
 
 
-def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[tuple[int, bytes], None, bool]:
-    """The end and the content of each intact member from `start` on. Returns whether the rest may be the beginning of
+def _taken(content: bytearray) -> bytes:
+    """What was collected. Nothing here keeps it, because it may take much of the memory."""
+    taken = bytes(content)
+    content.clear()
+    return taken
+
+
+def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[GzipMember, None, tuple[int, bool]]:
+    """Each intact member from `start` on. Returns where the last one ends, and whether the rest may be the beginning of
     another."""
     file.seek(start)
     consumed = start  # the position in the file, after the input of all members so far
@@ -129,15 +127,15 @@ def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[tuple[
             try:
                 piece = inflater.decompress(data, _INFLATE_BYTES)
             except _Damaged:
-                return False
+                return start, False
             if len(content) < max_bytes:
                 content += piece[: max_bytes - len(content)]
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             consumed += before - len(data)
             if inflater.eof:
-                yield consumed, bytes(content)
-                inflater, content = isal_zlib.decompressobj(wbits=_GZIP), bytearray()
-    return True
+                yield GzipMember(start, consumed, _taken(content))
+                start, inflater = consumed, isal_zlib.decompressobj(wbits=_GZIP)
+    return start, True
 
 
 def _next_member(file: BinaryIO, start: int, is_ours: Callable[[bytes], bool]) -> int:

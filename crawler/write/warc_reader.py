@@ -90,6 +90,7 @@ def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False
             for found in members(file, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES):
                 if isinstance(found, GzipMember):
                     capture = _capture(found.content)
+                    del found  # as large as the capture
                     if capture is not None and (with_exchanges or capture.purpose is None):
                         yield capture
                 elif not (found.torn and path.suffix == OPEN):
@@ -101,8 +102,8 @@ def captures_at(path: Path, offset: int, *, max_bytes: int) -> Iterator[Capture]
     damaged, and all behind it, is left out."""
     number = None
     with path.open("rb") as file:
-        for _, content in members_from(file, offset, max_bytes):
-            capture = _capture(content)
+        for found in members_from(file, offset, max_bytes):
+            capture = _capture(found.content)
             if capture is None or number not in (None, capture.number):
                 return
             number = capture.number
@@ -110,13 +111,15 @@ def captures_at(path: Path, offset: int, *, max_bytes: int) -> Iterator[Capture]
 
 
 def _capture(content: bytes) -> Capture | None:
-    head, _, block = content.partition(_END)
+    end = content.find(_END)
+    head = content if end < 0 else content[:end]
     lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:])
     fields = {name.lower(): value.strip() for name, _, value in lines}
     number, purpose = whole_number(fields.get(NUMBER_FIELD.lower(), "")), fields.get(PURPOSE_FIELD.lower())
     length = whole_number(fields.get("content-length", "0"))
     if (number is None and purpose is None) or length is None or fields.get("warc-type") == "warcinfo":
         return None
+    start = end + len(_END)  # a partition would copy the block, which may be large, once more
     # Earlier versions took the brackets that wget writes for a part of the URL.
     kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri", "").strip("<>")
     return Capture(
@@ -129,5 +132,5 @@ def _capture(content: bytes) -> Capture | None:
         payload_digest=fields.get("warc-payload-digest"),
         date=fields.get("warc-date"),
         refers_to=(original, fields.get("warc-refers-to-date", "")) if original else None,
-        block=block[:length],
+        block=b"" if end < 0 else content[start : start + length],
     )

@@ -678,6 +678,22 @@ def test_a_large_body_is_never_copied_whole() -> None:
     assert peak_bytes < 12_000_000
 
 
+async def test_a_large_body_is_read_with_two_copies_at_most(tmp_path: Path) -> None:
+    large = page(1, bytes(16_000_000))
+    sink = WarcSink(tmp_path)
+    await sink.write(large, record_of(large, 1))
+    await sink.aclose()
+    tracemalloc.start()
+    try:
+        found = (each for each in captures(tmp_path, full_blocks=True) if isinstance(each, Capture))
+        sizes = [len(each.http()[-1]) for each in found if each.kind == "response"]
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sizes == [16_000_000]
+    assert peak_bytes < 40_000_000
+
+
 async def test_no_more_than_two_large_pages_are_packed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entered, gate = threading.Semaphore(0), threading.Semaphore(0)
 
