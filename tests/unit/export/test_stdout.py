@@ -53,6 +53,14 @@ def test_an_index_goes_to_stdout(tmp_path: Path, empty: Path) -> None:
     assert not [*empty.iterdir()]
 
 
+def test_stdout_is_no_place_of_the_crawl_wherever_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [FULL])
+    monkeypatch.chdir(crawl / "records")
+    assert run(crawl, "--format", "csv").stderr == "1 row\n"
+
+
 @pytest.mark.parametrize("form", ["parquet", "wacz"])
 def test_a_form_whose_readers_need_a_file_is_refused(form: str, tmp_path: Path, empty: Path) -> None:
     crawl = write_crawl(tmp_path / "crawl", [FULL])
