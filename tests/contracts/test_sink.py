@@ -1,5 +1,6 @@
 """The promises of every sink, kept by ours."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from crawler.seams import Sink
 from crawler.testing import SinkContract
 from crawler.testing.loops import in_event_loop
 from crawler.testing.sink.pages import write
+from crawler.testing.sink.suite import SinkSuite
 from tests.contracts.faults.sinks import LineContract, LineSink
 from tests.unit.write.formats import FORMATS
 
@@ -60,3 +62,34 @@ class Connecting(LineSink):
 class TestSinkThatBegins(LineContract):
     def open_sink(self, directory: Path) -> Sink:
         return Connecting(directory)
+
+
+class Locking(Connecting):
+    """Lets no other one begin in its directory while it is open."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._lock = directory / "lock"
+        self._lock.touch(exist_ok=False)
+
+    async def begin(self) -> None:
+        if not (self._lock.parent / "space").exists():
+            raise OSError(errno.ENOSPC, "no space left on device")
+        await super().begin()
+
+    async def aclose(self) -> None:
+        self._lock.unlink(missing_ok=True)
+        await super().aclose()
+
+
+class LockingSuite(SinkSuite):
+    def open_sink(self, directory: Path) -> Sink:
+        return Locking(directory)
+
+
+async def test_the_suite_closes_a_sink_that_can_not_begin(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no space"):
+        await LockingSuite().begin_sink(tmp_path)
+    (tmp_path / "space").touch()
+    sink = await LockingSuite().begin_sink(tmp_path)
+    await sink.aclose()

@@ -32,10 +32,14 @@ class SinkSuite:
         return self.descriptor.make(parameters, msgspec.convert(self.options, self.descriptor.options))
 
     async def begin_sink(self, directory: Path) -> Sink:
-        """A sink that `open_sink` has opened, ready to be written to as in a crawl."""
+        """A sink that `open_sink` has opened, ready to be written to as in a crawl. One that can't begin is closed."""
         sink = self.open_sink(directory)
         if isinstance(sink, Begins):
-            await sink.begin()
+            try:
+                await sink.begin()
+            except BaseException:
+                await sink.aclose()
+                raise
         return sink
 
     def read_numbers(self, directory: Path) -> list[int]:
