@@ -57,7 +57,7 @@ class UrlsAgain:
         )
 
     def _depth(self, entry: LedgerEntry) -> int:
-        """A damaged entry has lost its depth. Then the page leads to no new ones."""
+        """A damaged entry has lost its depth. Then the page leads to no other pages."""
         if entry.depth is not None:
             return entry.depth
         return 0 if entry.via is None else self._deepest
