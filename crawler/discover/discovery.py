@@ -137,6 +137,8 @@ class ScopedDiscovery:
     def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, "/robots.txt") or parent.url
         add_scheme = scheme_adder(robots_txt)
+        if parent.kind in EMBEDDED and self._is_outside(self._urls.read(parent.url, parent.url)):
+            links = []  # which would open the host to the crawl
         links = [msgspec.structs.replace(link, href=add_scheme(link.href)) for link in links]
         named = CrawlUrl(
             url=robots_txt,
@@ -195,8 +197,13 @@ class ScopedDiscovery:
         host to no link: servers redirect images of other sites to pages."""
         if parent.kind == SITEMAP:
             return SITEMAP
-        is_outside = parent.kind in EMBEDDED and self._scope.judge(target)[0] is Refusal.OUT_OF_SCOPE
-        return LinkKind(parent.kind) if is_outside else LinkKind.REDIRECT
+        return LinkKind(parent.kind) if parent.kind in EMBEDDED and self._is_outside(target) else LinkKind.REDIRECT
+
+    def _is_outside(self, target: Target | BadUrl) -> bool:
+        """Whether an embed is in scope only because it is one."""
+        if isinstance(target, BadUrl) or not self._scope.distinguishes_embeds:
+            return False
+        return self._scope.judge(target)[0] is Refusal.OUT_OF_SCOPE
 
     def _chain(self, redirect: Redirect, target: Target, parent: CrawlUrl) -> tuple[str, ...]:
         """The URLs that have redirected to the target one after another, perhaps because they need a cookie, which the

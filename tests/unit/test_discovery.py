@@ -484,6 +484,18 @@ def test_a_page_to_which_an_embed_from_elsewhere_redirects_opens_no_way_into_its
     )
 
 
+def test_an_embed_from_elsewhere_leads_to_no_sitemaps_of_its_host() -> None:
+    given = links("/sitemap.xml", "https://example.org/sitemap.xml", kind=LinkKind.SITEMAP)
+    for url, offsite_embeds, number in (
+        ("https://cdn.test/a.png", True, 0),
+        ("https://example.org/a.png", True, 1),
+        ("https://www.example.org/a.png", False, 2),  # of a page that lends its host
+    ):
+        embed = msgspec.structs.replace(page(url), kind=LinkKind.EMBED)
+        assert len(run_all(discovery(offsite_embeds=offsite_embeds).sitemaps(given, parent=embed)).urls) == number
+    assert len(run_all(discovery(offsite_embeds=True).sitemaps(given, parent=page("https://cdn.test/"))).urls) == 2
+
+
 def test_an_embed_that_redirects_within_the_scope_is_a_redirect() -> None:
     made = discovery(offsite_embeds=True)
     embed = msgspec.structs.replace(page(), kind=LinkKind.EMBED)
