@@ -25,9 +25,10 @@ def feed_link(element: lxml.etree._Element, name: str, /) -> Link | None:
             if rel in ("hub", "edit", "edit-media", "replies-edit", "search"):
                 return None
             return link_to(href, LinkKind.EMBED if rel == "enclosure" else LinkKind.FEED, rel=rel)
-        case "enclosure" if (url := element.get("url")) is not None:
-            return link_to(url, LinkKind.EMBED, rel=name)
-        case "content" | "thumbnail" if (url := element.get("url")) is not None:
+        case "enclosure" | "content" if (url := element.get("url")) is not None:
+            # Media RSS has the same files in <media:content>.
+            return link_to(url, LinkKind.EMBED, rel="enclosure")
+        case "thumbnail" if (url := element.get("url")) is not None:
             return link_to(url, LinkKind.EMBED)
         case "image" if (href := element.get("href") or _of_rdf(element, "resource")) is not None:
             return link_to(href, LinkKind.EMBED)

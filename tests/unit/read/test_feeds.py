@@ -136,10 +136,11 @@ def test_feeds_give_their_entries() -> None:
     "feed",
     [
         "<rss><channel><item><enclosure url='a.mp3'/></item></channel></rss>",
+        "<rss xmlns:media='http://search.yahoo.com/mrss/'><item><media:content url='a.mp3'/></item></rss>",
         "<feed><entry><link rel='Enclosure' href='a.mp3'/></entry></feed>",
         '{"version": "https://jsonfeed.org/version/1.1", "items": [{"attachments": [{"url": "a.mp3"}]}]}',
     ],
-    ids=["rss", "atom", "json"],
+    ids=["rss", "media rss", "atom", "json"],
 )
 def test_an_enclosure_is_told_from_what_a_feed_shows(feed: str) -> None:
     declared = "application/feed+json" if feed[0] == "{" else "application/xml"
