@@ -137,7 +137,8 @@ class ScopedDiscovery:
     def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, "/robots.txt") or parent.url
         add_scheme = scheme_adder(robots_txt)
-        if parent.kind in EMBEDDED and self._is_outside(self._urls.read(parent.url, parent.url)):
+        is_embed = self._scope.distinguishes_embeds and parent.kind in EMBEDDED
+        if is_embed and self._is_outside(self._urls.read(parent.url, parent.url)):
             links = []  # which would open the host to the crawl
         links = [msgspec.structs.replace(link, href=add_scheme(link.href)) for link in links]
         named = CrawlUrl(
@@ -193,17 +194,15 @@ class ScopedDiscovery:
         )
 
     def _kind_of_target(self, target: Target, parent: CrawlUrl) -> LinkKind:
-        """Where a sitemap redirects to is one. An embed that only embeds may lead to stays one, so that it lends its
-        host to no link: servers redirect images of other sites to pages."""
+        """Where a sitemap redirects to is one. An embed that leads out of the seeds' scope stays one, so that it
+        lends its host to no link: servers redirect images of other sites to pages."""
         if parent.kind == SITEMAP:
             return SITEMAP
         return LinkKind(parent.kind) if parent.kind in EMBEDDED and self._is_outside(target) else LinkKind.REDIRECT
 
     def _is_outside(self, target: Target | BadUrl) -> bool:
-        """Whether an embed is in scope only because it is one."""
-        if isinstance(target, BadUrl) or not self._scope.distinguishes_embeds:
-            return False
-        return self._scope.judge(target)[0] is Refusal.OUT_OF_SCOPE
+        """Whether the crawl has no pages there, unless one lends its host to it."""
+        return not isinstance(target, BadUrl) and self._scope.judge(target)[0] is Refusal.OUT_OF_SCOPE
 
     def _chain(self, redirect: Redirect, target: Target, parent: CrawlUrl) -> tuple[str, ...]:
         """The URLs that have redirected to the target one after another, perhaps because they need a cookie, which the

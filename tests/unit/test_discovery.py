@@ -484,6 +484,16 @@ def test_a_page_to_which_an_embed_from_elsewhere_redirects_opens_no_way_into_its
     )
 
 
+def test_an_embed_of_a_page_that_lends_its_host_may_redirect_there() -> None:
+    made = discovery()
+    lending = page("https://www.example.org/page", depth=1)
+    [embed] = run_all(made.links(lending.url, links("/a.png", kind=LinkKind.EMBED), parent=lending)).urls
+    target = made.redirect(redirect("/b.png", url=embed.url), parent=embed)
+    assert isinstance(target, CrawlUrl)
+    assert (target.url, target.kind) == ("https://www.example.org/b.png", LinkKind.EMBED)
+    assert made.redirect(redirect("https://other.test/", url=embed.url), parent=embed) is Refusal.OUT_OF_SCOPE
+
+
 def test_an_embed_from_elsewhere_leads_to_no_sitemaps_of_its_host() -> None:
     given = links("/sitemap.xml", "https://example.org/sitemap.xml", kind=LinkKind.SITEMAP)
     for url, offsite_embeds, number in (

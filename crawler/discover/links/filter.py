@@ -102,7 +102,9 @@ class LinkFilter:
         kind = LinkKind(parent.kind)
         refusal, _ = self.scope.judge(target, kind=kind)
         if refusal is Refusal.OUT_OF_SCOPE:
-            return self.refusal_near(target, self.lending_page(parent), kind)
+            # An embed lends its host to no link, and may still redirect there.
+            page = self._lends(parent.url) if kind in EMBEDDED else self.lending_page(parent)
+            return self.refusal_near(target, page, kind)
         return refusal or self.trap(target, kind)
 
     def lending_page(self, parent: CrawlUrl, /) -> Target | None:
@@ -110,7 +112,9 @@ class LinkFilter:
         seeds' scope anyway."""
         if parent.kind in EMBEDDED:
             return None
-        url = parent.via or parent.url if parent.kind == SITEMAP else parent.url
+        return self._lends(parent.via or parent.url if parent.kind == SITEMAP else parent.url)
+
+    def _lends(self, url: str) -> Target | None:
         page = self._urls.read("", url)  # what a URL means on its own page, without looking for its parts
         return None if isinstance(page, BadUrl) or not self.scope.lends(page) else page
 
