@@ -91,6 +91,13 @@ def test_a_dead_sitemap_that_an_index_still_names_is_listed(tmp_path: Path) -> N
     assert dead_links(crawl) == [("/a.xml", f"http://{HOST}/index.xml", None)]
 
 
+def test_a_dead_sitemap_that_a_page_has_named_is_listed_whatever_robots_txt_names(tmp_path: Path) -> None:
+    """By `<link rel="sitemap" title="Map">`, in a crawl without link details."""
+    named = dead_sitemap(3, "/c.xml") | {"via": f"http://{HOST}/", "anchor": "Map"}
+    crawl = crawl_with(tmp_path / "crawl", status("User-agent: *"), more=(named,))
+    assert dead_links(crawl) == [("/c.xml", f"http://{HOST}/", "Map")]
+
+
 def test_the_parts_of_a_crawl_that_runs_tell_what_robots_txt_names(tmp_path: Path) -> None:
     crawl = crawl_with(tmp_path / "crawl", status("Sitemap: /b.xml"), parts=PARTS)
     assert dead_links(crawl) == [B]

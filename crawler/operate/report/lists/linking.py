@@ -11,6 +11,7 @@ from crawler.operate.report.lists.endings import Canonical, Endings, Lead
 from crawler.operate.report.lists.forms import DeadLink, RedirectLink
 from crawler.operate.report.lists.listed import Listed
 from crawler.page import LinkKind
+from crawler.url.urls import join
 
 _TABLES: Final = """
     CREATE TABLE wanted (name TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -133,7 +134,9 @@ def _may_be_guessed(lead: Lead) -> bool:
 
 
 def is_named_by_robots(lead: Lead) -> bool:
-    return lead.kind == LinkKind.SITEMAP and lead.anchor is not None and lead.via is not None
+    """Whether robots.txt has named it, not a page by a link with a title."""
+    is_named = lead.kind == LinkKind.SITEMAP and lead.anchor is not None
+    return is_named and lead.via is not None and lead.via == join(lead.via, "/robots.txt")
 
 
 def _links_of(listed: Listed) -> set[tuple[str, str, str]]:
