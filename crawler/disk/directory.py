@@ -128,7 +128,10 @@ class CrawlDirectory:
     def own(self) -> tuple[Path, ...]:
         """All files and folders that the crawl makes."""
         made = (each for each in vars(self).values() if isinstance(each, Path))
-        return (*(each for each in made if each not in (self.path, self.original)), self.log.parent)
+        others = (*REBUILDING, COPYING, LINEAGES, RESTORING, "control", f"{self.frontier.name}.repairing")
+        copies = self.path.glob(f"{self.frontier.name}.before-*")
+        named = (*copies, *(self.path / name for name in others))
+        return (*(each for each in made if each not in (self.path, self.original)), self.log.parent, *named)
 
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""

@@ -281,7 +281,7 @@ def record_directories(directory: Path, part: int | None = None) -> list[Path]:
 def own_place(directory: Path, place: Path) -> Path | None:
     """Which file or folder that the crawl makes a place is or lies in; None if it is none of them. Raises
     `DirectoryRefused`."""
-    whole, place = whole_crawl(directory), place.resolve()
+    whole, place = whole_crawl(directory), Path(os.path.realpath(place))  # `resolve` raises at links in a circle
     own = (each for home in (whole, *output_directories(whole)) for each in CrawlDirectory(home).own)
     return next((each for each in own if place.is_relative_to(each.resolve())), None)
 

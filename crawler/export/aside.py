@@ -36,7 +36,7 @@ def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]
     """A file to write, as `NAME.open`. At the end of the context it is brought onto the disk and gets its name; after
     an error it is removed. A link stays, and what it leads to is replaced. Raises `ExportRefused` if another process
     writes it, or if it exists and may not be replaced."""
-    place = path.resolve()
+    place = Path(os.path.realpath(path))  # `resolve` raises at links in a circle
     aside = place.with_name(place.name + _OPEN)
     descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with _named_if_full(path), os.fdopen(descriptor, "w+b") as file:
@@ -95,8 +95,10 @@ def ensure_no_device(path: Path) -> None:
         raise ExportRefused(f"{path} is a device or a pipe: name a file; --to - is standard output, for some formats")
 
 
-def ensure_apart(to: Path, directory: Path) -> None:
+def ensure_apart(to: Target, directory: Path) -> None:
     """Raises `ExportRefused` if a place is one where the crawl in a directory itself writes, and `DirectoryRefused`."""
+    if not isinstance(to, Path):
+        return
     own = own_place(directory, to)
     if own is not None:
         lies = "belongs to" if own.resolve() == to.resolve() else f"lies in {own}, which belongs to"

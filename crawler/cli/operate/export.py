@@ -107,8 +107,7 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     """
     chosen = _Options(**options)
     _check(directory, chosen.part)
-    if not is_stream(to):
-        ensure_apart(to, directory)
+    ensure_apart(target(to), directory)
     note_elsewhere(directory)
     ending = to.suffix.removeprefix(".")
     if is_stream(to) and form not in _STREAMS:

@@ -68,7 +68,8 @@ def report(
             raise click.UsageError(
                 "--html writes all sections; give it without SECTION, --csv, --json and --exit-code."
             )
-        ensure_apart(html, directory)
+        if str(html) != "-":
+            ensure_apart(html, directory)
         found = make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS, needs_lists=False)
         _print_notes(found)
         _write_page(found, html)
@@ -113,7 +114,7 @@ def _write_page(found: Report, file: Path) -> None:
         if file.exists() and not file.is_file():  # a device or a pipe
             file.write_bytes(content)
         else:
-            with written_aside(file.resolve()) as page:
+            with written_aside(file) as page:
                 page.write(content)
     except OSError as error:
         raise click.ClickException(f"{file} can't be written: {error.strerror}; choose another with --html") from error

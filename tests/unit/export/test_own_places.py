@@ -7,9 +7,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from crawler.cli import onceover
-from crawler.disk.layout import Layout, write_layout
+from crawler.control import address
+from crawler.disk.layout import Layout, own_place, write_layout
 from crawler.export.writers import ExportRefused
 from tests.unit.export.written import record, write_crawl
+from tests.unit.operate.stored_crawls import make
 
 
 def run(*arguments: object) -> Result:
@@ -35,6 +37,10 @@ def content(folder: Path) -> dict[Path, bytes]:
         ("wacz", "crawl.toml"),
         ("cdxj", "lock"),
         ("csv", "logs/pages.csv"),
+        ("csv", "control"),
+        ("cdxj", "lineages.json"),
+        ("csv", "frontier.rebuilding/pages.csv"),
+        ("csv", "frontier.repairing"),
         ("csv", "other/../sinks/pages.csv"),
     ],
 )
@@ -44,6 +50,34 @@ def test_an_export_into_a_place_of_the_crawl_is_refused(form: str, to: str, tmp_
     with pytest.raises(ExportRefused, match=r"belongs to the crawl itself: name another place"):
         run("export", crawl, "--format", form, "--to", crawl / to, "--overwrite")
     assert content(crawl) == before
+
+
+def test_the_socket_of_the_crawl_is_a_place_of_its_own(tmp_path: Path) -> None:
+    assert own_place(write_crawl(tmp_path), tmp_path / address.NAME) == tmp_path / address.NAME
+
+
+def test_a_copy_of_the_frontier_is_no_place_for_an_export(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1)])
+    (copy := crawl / "frontier.before-20261120T000000").mkdir()
+    with pytest.raises(ExportRefused, match=r"belongs to the crawl itself"):
+        run("export", crawl, "--format", "csv", "--to", copy)
+
+
+def test_stdout_is_a_place_wherever_the_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = make(tmp_path / "crawl").directory
+    monkeypatch.chdir(crawl / "records")
+    before = content(crawl / "records")
+    assert run("export", "..", "--format", "csv", "--to", "-").stdout.startswith("url_surtkey,")
+    assert run("report", "..", "--html", "-").stdout.startswith("<!doctype html>")
+    assert content(crawl / "records") == before
+
+
+def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
+    crawl = write_crawl(tmp_path / "crawl", [record(1)])
+    (circle := tmp_path / "pages.csv").symlink_to("pages.csv")
+    run("export", crawl, "--format", "csv", "--to", circle)
+    assert not circle.is_symlink()
+    assert circle.stat().st_size
 
 
 def test_an_export_into_a_place_of_a_part_or_behind_a_link_is_refused(tmp_path: Path) -> None:
