@@ -84,6 +84,7 @@ NOT_RUN = {
     r"eval .*zsh_source|_ONCEOVER_COMPLETE=fish_source": "a shell that may not be installed",
     r"wb-manager|wayback": "pywb has an environment of its own; test_real_sites.py reads archives with warcio",
     r"apt-get install": "changes the machine",
+    r"onceover (sharing|cluster \w+|crawl --cluster) ": "needs a server of Redis; tests with one use the same commands",
     r"onceover daemon /srv": "runs until it is ended; what daemon.md shows of it is checked by itself",
     r"onceover diff crawls/": "crawls of sites on the Internet; test_diff.py compares crawls of its own",
     r"onceover \w+ .*--url https:|export ONCEOVER_TOKEN": "a daemon elsewhere; test_daemon_from_afar.py does the same",
