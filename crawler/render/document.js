@@ -14,6 +14,7 @@
     room -= link.href.length + 300;
     if (room > 0) links.push(link);
   };
+  const images = new Set();
   const trees = [document];
   for (const tree of trees) {
     for (const element of all(tree, "*")) {
@@ -29,13 +30,18 @@
         } else if (element instanceof HTMLImageElement) {
           // What it shows may be one of its srcset. Images may be data: URLs of any length.
           for (const href of new Set([element.src, element.currentSrc])) {
-            if (/^https?:/.test(href)) add({ href: href.toWellFormed(), kind: "embed" });
+            if (/^https?:/.test(href)) images.add(href.toWellFormed());
           }
         }
       }
       const shadow = get(Element.prototype, "shadowRoot", element);
       if (shadow) trees.push(shadow);
     }
+  }
+  // Last, so that they take no link's place.
+  for (const href of images) {
+    if (links.length >= mostLinks || room <= 0) break;
+    add({ href, kind: "embed" });
   }
   // Browsers send queries in the encoding of the document, whose text becomes UTF-8: such queries become ASCII. In a copy,
   // because a changed frame or image would be loaded.

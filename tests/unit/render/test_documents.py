@@ -7,7 +7,7 @@ import pytest
 
 from crawler.page import Link, LinkKind
 from crawler.read.html.lexbor import lexbor_extractor
-from crawler.render.visit import MAX_LINK_CHARACTERS
+from crawler.render.visit import MAX_LINK_CHARACTERS, MAX_LINKS
 from crawler.testing.fetch.raw_server import Script, page
 from tests.unit.render.rendering import Rendering, html, needs_chromium, rendering
 
@@ -26,6 +26,9 @@ SCRIPTS: dict[str, Script] = {
                     "s.innerHTML='<p><a href=/in-shadow rel=NoFollow> see\\n it </a><div id=b></div>"
                     "<img src=/small.png srcset=/large.png><img src=data:image/png,x>';"
                     "s.getElementById('b').attachShadow({mode:'open'}).innerHTML='<a href=/deeper>'</script>"),
+    "/many-images": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});s.innerHTML="
+                         f"Array.from({{length:{MAX_LINKS}}},(_,i)=>`<img loading=lazy hidden src=/${{i}}.png>`)"
+                         ".join('')+'<a href=/0.png></a><a href=/last></a>'</script>"),
     "/half-pairs": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
                         "s.innerHTML='<a href=/1>'+'x'.repeat(199)+'\\ud83d\\ude00</a><a id=b rel=\\ude00 href=/b></a>"
                         "<a id=a></a>';s.getElementById('a').setAttribute('href','http://[\\ud83d')</script>"),
@@ -65,10 +68,17 @@ async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None
     shadow = extractor.extract(await web.page("/shadow"))
     assert list(shadow.links) == [
         Link("http://www.site.test/in-shadow", LinkKind.LINK, text="see it", rel="nofollow"),
+        Link("http://www.site.test/deeper", LinkKind.LINK),
         Link("http://www.site.test/small.png", LinkKind.EMBED),
         Link("http://www.site.test/large.png", LinkKind.EMBED),
-        Link("http://www.site.test/deeper", LinkKind.LINK),
     ]
+
+
+async def test_images_in_a_shadow_tree_take_no_place_of_links(web: Rendering) -> None:
+    found = lexbor_extractor().extract(await web.page("/many-images"))
+    links = [link for link in found.links if link.kind == LinkKind.LINK]
+    assert [link.href for link in links] == ["http://www.site.test/0.png", "http://www.site.test/last"]
+    assert found.links[2] == Link("http://www.site.test/1.png", LinkKind.EMBED)
 
 
 async def test_xhtml_that_the_browser_does_not_read_to_its_end_stays_as_received(web: Rendering) -> None:
