@@ -156,7 +156,7 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
         archives = archives_of(directory, options.part) if is_located else []
         if read_content is not None:
             places = options.earlier or _compared_with(crawl)
-            folders = stack.enter_context(unpacked(places, to))
+            folders = stack.enter_context(unpacked(places, target(to)))
             archives, tell = _archives_with_text(directory, options, folders), remark_by_place(places, folders)
         captures = stack.enter_context(Captures(directory, archives, tell))
         find = captures.find if is_located else _nowhere

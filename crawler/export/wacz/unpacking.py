@@ -7,9 +7,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from crawler.export.aside import locked_folder
+from crawler.export.aside import Target, locked_folder
 from crawler.export.writers import ExportRefused
 
 SUFFIX: Final = ".wacz"
@@ -17,12 +18,26 @@ _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError,
 
 
 @contextmanager
-def unpacked(places: Sequence[Path], beside: Path) -> Iterator[tuple[Path, ...]]:
-    """Places with WARC files, with a temporary folder for each WACZ file. It lies beside that path, or in it if that is
-    a folder beside which we may write nothing, and takes as much space. One that a process has left that was killed is
-    deleted. Raises `ExportRefused` and `OSError`."""
+def unpacked(places: Sequence[Path], beside: Target) -> Iterator[tuple[Path, ...]]:
+    """Places with WARC files, with a temporary folder for each WACZ file, which takes as much space. Raises
+    `ExportRefused` and `OSError`."""
     if not any(is_wacz(place) for place in places):
         yield tuple(places)
+        return
+    with _scratch(beside) as scratch:
+        found = []
+        for number, place in enumerate(places):
+            found.append(_unpack(place, scratch / str(number)) if is_wacz(place) else place)
+        yield tuple(found)
+
+
+@contextmanager
+def _scratch(beside: Target) -> Iterator[Path]:
+    """An empty folder beside a path, or in it if that is a folder beside which we may write nothing. One that a process
+    has left that was killed is deleted. For a stream, it is in the temporary directory."""
+    if not isinstance(beside, Path):
+        with TemporaryDirectory(prefix="onceover-") as made:
+            yield Path(made)
         return
     name = f".{beside.name}.unpacked"
     is_alone = beside.is_mount() or (beside.is_dir() and not os.access(beside.parent, os.W_OK))
@@ -32,10 +47,7 @@ def unpacked(places: Sequence[Path], beside: Path) -> Iterator[tuple[Path, ...]]
         for path in scratch.iterdir():
             shutil.rmtree(path)
         try:
-            found = []
-            for number, place in enumerate(places):
-                found.append(_unpack(place, scratch / str(number)) if is_wacz(place) else place)
-            yield tuple(found)
+            yield scratch
         finally:
             shutil.rmtree(scratch)
 

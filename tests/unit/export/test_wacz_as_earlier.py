@@ -1,5 +1,6 @@
 """A WACZ file is an earlier crawl like any other: bodies are found in it, and copied from it."""
 
+import io
 import os
 import zipfile
 from pathlib import Path
@@ -59,6 +60,22 @@ async def test_it_is_unpacked_in_a_folder_beside_which_nothing_may_be_written(
     with unpacked([wacz], folder) as (place,):
         assert place.is_relative_to(folder)
     assert list(folder.iterdir()) == []
+
+
+async def test_two_exports_to_stdout_from_one_folder_unpack_it_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wacz, crawl, current = tmp_path / "earlier.wacz", await archived_crawl(tmp_path / "crawl", page(1)), tmp_path / "a"
+    run(crawl, "wacz", wacz)
+    current.mkdir()
+    monkeypatch.chdir(current)
+    with unpacked([wacz], io.BytesIO()) as (place,):
+        printed = run(crawl, "csv", Path("-"), "--earlier", str(wacz), "--text-by", "turbohtml").stdout
+        assert place.exists()
+        assert not place.is_relative_to(current)
+    assert len(printed.splitlines()) == 2
+    assert not place.exists()
+    assert list(current.iterdir()) == []
 
 
 @pytest.mark.parametrize("keep", [30, -40])
