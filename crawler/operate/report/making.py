@@ -1,7 +1,7 @@
 """Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -89,11 +89,10 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
     )
 
 
-def _sitemaps_of(directory: Path, robots_files: Collection[str]) -> Mapping[str, Collection[str]]:
+def _sitemaps_of(directory: Path, robots_files: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """See `SitemapsOf`."""
     with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
-        return sitemaps_of(crawl, robots_files)
-    return {}
+        yield from sitemaps_of(crawl, robots_files)
 
 
 def _notes_of_lists(directory: Path, summary: Summary, counted: Counted) -> list[str]:

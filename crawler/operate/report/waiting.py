@@ -1,6 +1,6 @@
 """What the hosts of a report do now, or why they wait, and what their robots.txt files say."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -36,13 +36,11 @@ def who_waits(crawl: ReachedCrawl) -> Mapping[str, HostForm]:
     return found
 
 
-def robots_of(
-    crawl: ReachedCrawl, hosts: Sequence[str], *, at_once: int = MAX_ITEMS, sitemaps: bool = False
-) -> Mapping[str, RobotsForm]:
+def robots_of(crawl: ReachedCrawl, hosts: Sequence[str], *, sitemaps: bool = False) -> Mapping[str, RobotsForm]:
     """What the robots.txt files of hosts say; nothing if the crawl can't tell. `sitemaps` also tells which they
     name."""
     pieces = [
-        InspectRobots(hosts=[*hosts[at : at + at_once]], sitemaps=sitemaps) for at in range(0, len(hosts), at_once)
+        InspectRobots(hosts=[*hosts[at : at + MAX_ITEMS]], sitemaps=sitemaps) for at in range(0, len(hosts), MAX_ITEMS)
     ]
     try:
         return {each.host: each for piece in pieces for each in crawl.ask(piece).hosts}
@@ -50,17 +48,19 @@ def robots_of(
         return {}
 
 
-def sitemaps_of(crawl: ReachedCrawl, robots_files: Collection[str]) -> Mapping[str, list[str]]:
-    """The URLs of the sitemaps that the robots.txt files at these URLs name, as far as the crawl knows."""
-    hosts = [*dict.fromkeys(map(host_of, robots_files))]
-    found = robots_of(crawl, hosts, at_once=_HOSTS_WITH_SITEMAPS, sitemaps=True)
-    named: dict[str, list[str]] = {}
+def sitemaps_of(crawl: ReachedCrawl, robots_files: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The URLs of the sitemaps that the robots.txt files at these URLs name, as far as the crawl knows. Asks for a few
+    hosts at once, so that few files are in memory."""
+    of_hosts: dict[str, list[str]] = {}
     for url in robots_files:
-        form = found.get(host_of(url))
-        if form is not None and form.sitemaps is not None:
-            add_scheme = scheme_adder(url)
-            named[url] = [sitemap for each in form.sitemaps if (sitemap := join(url, add_scheme(each)))]
-    return named
+        of_hosts.setdefault(host_of(url), []).append(url)
+    hosts = [*of_hosts]
+    for at in range(0, len(hosts), _HOSTS_WITH_SITEMAPS):
+        for host, form in robots_of(crawl, hosts[at : at + _HOSTS_WITH_SITEMAPS], sitemaps=True).items():
+            if form.sitemaps is not None:
+                for url in of_hosts[host]:
+                    add_scheme = scheme_adder(url)
+                    yield url, [sitemap for each in form.sitemaps if (sitemap := join(url, add_scheme(each)))]
 
 
 def with_facts(table: HostTable, waiting: Mapping[str, HostForm], robots: Mapping[str, RobotsForm]) -> HostTable:

@@ -6,10 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.control.replies import RobotsForm, RobotsList
+from crawler.control.requests import InspectRobots
 from crawler.disk.layout import part_directories
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
 from crawler.operate.opening import lock_stored
+from crawler.operate.report.waiting import sitemaps_of
 from crawler.wiring.storage import open_state
 from crawler.write.records import record_files
 from tests.unit.operate.answering import answering
@@ -103,3 +106,20 @@ def test_the_parts_of_a_crawl_that_runs_tell_what_robots_txt_names(tmp_path: Pat
     assert dead_links(crawl) == [B]
     with answering(crawl.directory, range(PARTS)):
         assert dead_links(crawl) == [B]
+
+
+def test_few_robots_txt_files_are_in_memory_at_once() -> None:
+    class Counting:
+        asked = 0
+
+        def ask(self, request: InspectRobots, /) -> RobotsList:
+            self.asked += len(request.hosts)
+            known = {"robots": "allowed", "asked_at": None, "crawl_delay_s": None, "sitemaps": ["/a"]}
+            return RobotsList(hosts=[msgspec.convert({"host": host, **known}, RobotsForm) for host in request.hosts])
+
+    crawl = Counting()
+    files = [f"http://h{number}.test/robots.txt" for number in range(100)]
+    found = sitemaps_of(crawl, files)  # type: ignore[arg-type]
+    assert next(found) == (files[0], ["http://h0.test/a"])
+    assert crawl.asked < 10
+    assert [file for file, _ in found] == files[1:]

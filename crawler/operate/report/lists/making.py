@@ -1,7 +1,7 @@
 """Makes the lists of a report from the records of a crawl."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -36,8 +36,8 @@ MOST: Final = 10
 _WITH_ENDINGS: Final = {"dead-links", "redirects", "broken-anchors", "orphans"}
 _WITH_LINKS: Final = {"dead-links", "redirects"}
 _Row = TypeVar("_Row")
-SitemapsOf = Callable[[Collection[str]], Mapping[str, Collection[str]]]
-"""The sitemaps that robots.txt files name, by the URL of the file, as far as that is known."""
+SitemapsOf = Callable[[Iterable[str]], Iterable[tuple[str, Iterable[str]]]]
+"""The sitemaps that robots.txt files name, each with the URL of the file, as far as that is known."""
 
 
 def make_lists(
@@ -47,7 +47,7 @@ def make_lists(
     limit: int | None,
     *,
     seeds: Collection[str] = (),
-    sitemaps_of: SitemapsOf = lambda _: {},
+    sitemaps_of: SitemapsOf = lambda _: (),
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others. `seeds` are the names of those that are no orphans."""
@@ -126,7 +126,7 @@ def _take_back_sitemaps(linking: Linking, endings: Endings, canonical: Canonical
     for lead in endings.dead():
         if is_named_by_robots(lead):
             named_by.setdefault(str(lead.via), set()).add(lead.name)
-    for robots_txt, sitemaps in (sitemaps_of([*named_by]) if named_by else {}).items():
+    for robots_txt, sitemaps in sitemaps_of(named_by) if named_by else ():
         linking.take_back(named_by[robots_txt].difference(map(canonical, sitemaps)))
 
 
