@@ -10,7 +10,7 @@
 #include "_hrefs_plain.h"
 
 /* Raised with each change of the arguments or results, and of the marks in canonical_rules.py. */
-#define VERSION 6
+#define VERSION 7
 
 enum { LONGEST = 2048, LONGEST_ORIGIN = 300, LONGEST_DIRECTORY = 4096, STOPS = 16 };
 
@@ -163,11 +163,14 @@ target_of(page *on, PyObject *href)
 static PyObject *
 read_many(PyObject *self, PyObject *args)
 {
-    PyObject *hrefs, *home, *result = NULL;
+    PyObject *hrefs, *home, *directory, *result = NULL;
     page on = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!OOs#OOnO", &PyList_Type, &hrefs, &on.scheme, &home, &on.directory,
-                          &on.directory_length, &on.place_of, &on.make, &on.most, &on.otherwise))
+    if (!PyArg_ParseTuple(args, "O!OOUOOnO", &PyList_Type, &hrefs, &on.scheme, &home, &directory, &on.place_of,
+                          &on.make, &on.most, &on.otherwise))
+        return NULL;
+    on.directory = PyUnicode_AsUTF8AndSize(directory, &on.directory_length);
+    if (on.directory == NULL)
         return NULL;
     if (on.scheme != Py_None && !PyUnicode_Check(on.scheme))
         return PyErr_Format(PyExc_TypeError, "a scheme must be str or None");
@@ -196,10 +199,14 @@ read_many(PyObject *self, PyObject *args)
 static PyObject *
 may_repeat(PyObject *self, PyObject *args)
 {
-    const char *at, *before[4] = {NULL};
+    const char *before[4] = {NULL};
     Py_ssize_t size, least, lengths[4] = {0}, same = 0;
+    PyObject *path;
     (void)self;
-    if (!PyArg_ParseTuple(args, "s#n", &at, &size, &least))
+    if (!PyArg_ParseTuple(args, "Un", &path, &least))
+        return NULL;
+    const char *at = PyUnicode_AsUTF8AndSize(path, &size);
+    if (at == NULL)
         return NULL;
     const char *end = at + size;
     for (int number = 0; same < least && at < end; number = (number + 1) % 4) {

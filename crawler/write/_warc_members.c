@@ -9,7 +9,7 @@
 #include "../page/_digest_text.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 3
+#define VERSION 4
 
 #define DIGEST "WARC-Block-Digest: sha1:"
 #define END "\r\n\r\n"
@@ -198,11 +198,14 @@ write_digest(char *to, PyObject *sha1, char *block, Py_ssize_t size)
 static PyObject *
 record(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *sha1, *common, *fields, *block, *made = NULL;
-    const char *kind, *urn;
+    PyObject *sha1, *kind_text, *urn_text, *common, *fields, *block, *made = NULL;
     Py_ssize_t kind_size, urn_size, size = 0;
-    if (!PyArg_ParseTuple(args, "Os#s#O!OO!:record", &sha1, &kind, &kind_size, &urn, &urn_size, &PyBytes_Type, &common,
-                          &fields, &PyTuple_Type, &block))
+    if (!PyArg_ParseTuple(args, "OUUO!OO!:record", &sha1, &kind_text, &urn_text, &PyBytes_Type, &common, &fields,
+                          &PyTuple_Type, &block))
+        return NULL;
+    const char *kind = PyUnicode_AsUTF8AndSize(kind_text, &kind_size);
+    const char *urn = kind == NULL ? NULL : PyUnicode_AsUTF8AndSize(urn_text, &urn_size);
+    if (urn == NULL)
         return NULL;
     Py_ssize_t pieces = PyTuple_Size(block);
     for (Py_ssize_t i = 0; i < pieces; i++) {

@@ -26,7 +26,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 3  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 4  # False if it was compiled from older code
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 20

@@ -37,6 +37,16 @@ def test_what_is_compiled_is_used(extension: str) -> None:
     assert importlib.import_module(USERS[extension]).IS_COMPILED, "compiled from other code: install the project again"
 
 
+def test_what_is_compiled_by_one_version_of_python_serves_all(repository: Path) -> None:
+    """By the headers of Python 3.13, an extension does not tell 3.11 and 3.12 how long the length of a `#` is, and they
+    refuse to read its arguments. But one wheel is for all, and environments of several versions may share a
+    checkout."""
+    code = [path for name in ("crawler", "frontier", "visited") for path in (repository / name).rglob("*.[ch]")]
+    assert len(code) >= len(USERS)
+    formats = re.compile(r'(?:PyArg_|Py_BuildValue|PyObject_Call)\w*\([^;]*?"[^"\n]*#')
+    assert [path.name for path in code if formats.search(path.read_text())] == []
+
+
 def test_make_builds_each_extension_again_when_its_code_changes_checks_it_and_cleans_it_away(repository: Path) -> None:
     text = (repository / "Makefile").read_text()
     assert re.search(

@@ -133,10 +133,11 @@ def test_parts_of_a_place_that_are_none_are_an_error_of_type_or_index(parts: obj
         compiled.read_many(["/a"], "https", place, "/", str, str, 100, str)
 
 
-def test_a_directory_that_is_no_text_is_an_error_of_its_own() -> None:
+@pytest.mark.parametrize(("directory", "error"), [(b"/\xff", TypeError), ("/\ud800", UnicodeEncodeError)])
+def test_a_directory_that_is_no_text_is_an_error_of_its_own(directory: object, error: type[Exception]) -> None:
     compiled = pytest.importorskip("crawler.url._hrefs")
-    with pytest.raises(UnicodeDecodeError):
-        compiled.read_many(["a"], "https", hrefs.parse_origin("https://e.org"), b"/\xff", str, str, 100, str)
+    with pytest.raises(error):
+        compiled.read_many(["a"], "https", hrefs.parse_origin("https://e.org"), directory, str, str, 100, str)
 
 
 class Interrupted(Exception): ...
