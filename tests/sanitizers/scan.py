@@ -54,13 +54,17 @@ _USES = list, repr, reversed, copy, _every_second, _with_all
 """Python 3.13 may crash where a function is made without memory, so these are made before."""
 
 
+_RANGES = (), (1, 3), (2, 1), (-3, 1 << 40)
+
+
 def _scan_and_use(*given: Any) -> None:
     """Scan a page, and make the objects of its links in all ways."""
     found = compiled.scan(*given)
     if found is not None:
         links = found[0]
         links.are_ascii()
-        links.group()
+        for places in _RANGES:
+            links.group(*places)
         for use in _USES:
             use(links)
         if links:
