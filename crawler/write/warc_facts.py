@@ -8,6 +8,8 @@ FAILURE = "failure"
 OUTLINK = "outlink"
 """The field for each link that only a browser found: URL, `L` or `E` (what the page needs to be shown), kind, and rel.
 The form is that of Heritrix."""
+NOT_FOLLOWED = "notFollowed"
+"""The field that says why none of the links of a page was followed."""
 NO_SCREENSHOT = "screenshotFailed"
 """The field for each screenshot that was wanted and is missing: its kind, and why."""
 
@@ -46,6 +48,7 @@ def facts_of_page(fetched: Fetched, record: PageRecord) -> list[Field]:
         ("depth", record.depth),
         *facts_of_fetch(fetched),
         ("rendering", record.rendering or None),
+        (NOT_FOLLOWED, record.not_followed),
         ("charsetForLinkExtraction", record.charset or None),
         ("attempts", record.attempts if record.attempts > 1 else None),
     ]

@@ -13,7 +13,7 @@ from crawler.page import LinkKind, Page, PageRecord
 from crawler.politeness.pace import TRANSIENT_STATUSES
 from crawler.record import Change, has_copy, record_headers, validator
 from crawler.wiring.recovery.bodies import Bodies
-from crawler.write.warc_facts import FAILURE
+from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
 from crawler.write.warc_reader import Capture, captures, whole_number
 
 Progress = Callable[[int], None]
@@ -100,6 +100,7 @@ def _answered(record: PageRecord, main: Capture, found: Mapping[str, Capture], b
         change=Change.NOT_MODIFIED if is_unchanged else None,
         truncated=main.truncated,
         rendering=facts_of(found).get("rendering"),
+        not_followed=facts_of(found).get(NOT_FOLLOWED),
         etag=validator(headers.get(b"etag")),
     )
     return ArchivedVisit(record, validator(headers.get(b"last-modified")) if has_copy(record) else None)

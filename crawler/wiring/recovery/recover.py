@@ -32,7 +32,7 @@ from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
-from crawler.write.warc_facts import FAILURE
+from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
 from crawler.write.warc_reader import Capture, whole_number
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
@@ -267,7 +267,9 @@ class _Output:
                 yield from self._redirect_target(page.url, location, parent)
             elif page is not None and page.has_links:
                 extract = self._extractor.extract(page)
-                yield from self._judged(extract.base_url, extract.links, parent)
+                is_followed = NOT_FOLLOWED not in facts
+                links = [link for link in extract.links if is_followed or link.kind == LinkKind.CANONICAL]
+                yield from self._judged(extract.base_url, links, parent)
 
     def _judged(self, base_url: str, links: Sequence[Link], parent: CrawlUrl) -> Sequence[CrawlUrl]:
         found = run_all(self._discovery.links(base_url, links, parent=parent))
