@@ -286,7 +286,8 @@ class QueueFrontier:
     async def _finish(self) -> None:
         async with self._admission.lock:
             pass  # a running admission has reached the ledger now
-        if self._commit.failure is None:
+        # A change that was given up, as while a server or a disk kept it waiting, says nothing against the store.
+        if self._commit.failure is None or isinstance(self._commit.failure, StoreFull):
             with suppress(StoreFull):
                 for _ in self._link_counts.write_all(self._store, at_once=LINK_COUNTS_WRITTEN):
                     await asyncio.sleep(0)

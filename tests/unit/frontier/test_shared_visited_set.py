@@ -260,6 +260,7 @@ async def test_a_crawl_whose_answer_is_lost_after_the_stop_asks_nothing_more_and
     first = Crawler(tmp_path / "1", server)
     frontier = await first.open()
     await frontier.add(pages(1))
+    await frontier.add(pages(1))
     run, channel = first.visited._channel.run, first.visited._channel
     asked: list[object] = []
 
@@ -279,8 +280,11 @@ async def test_a_crawl_whose_answer_is_lost_after_the_stop_asks_nothing_more_and
     await first.close()
     await asyncio.to_thread(server.start, "--appendonly", "yes")
     again = Crawler(tmp_path / "1", server)
-    await again.open()
+    frontier = await again.open()
     assert again.ledger == ["1", "2", "3"]
+    entry = await frontier.status_of(pages(1)[0].canonical)
+    assert entry is not None
+    assert entry.hit_count == 2
     assert await shared_answers(server, 2, 3, 4) == [False, False, True]
     await again.close()
 
