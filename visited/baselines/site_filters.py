@@ -119,8 +119,9 @@ class SiteFilters:
             *map(self._bits, range(len(self.numbers))),
         ]
 
-    def load(self, parts: Sequence[Memory]) -> None:
-        """Fill new filters from the parts of a snapshot. Raises SnapshotRefused, and changes nothing then."""
+    def load(self, parts: list[Memory]) -> None:
+        """Fill new filters from the parts of a snapshot, and empty the list, so that memory need not hold the filters
+        twice. Raises SnapshotRefused, and changes nothing then."""
         try:
             names = msgspec.convert(json.loads(bytes(parts[0])), list[str])
             table = np.frombuffer(parts[1], dtype=np.float64).reshape(len(names), len(self._columns))
@@ -135,10 +136,12 @@ class SiteFilters:
         self.numbers = {name: number for number, name in enumerate(names)}
         self._names_bytes = sum(object_bytes(name) + object_bytes(number) for name, number in self.numbers.items())
         self._slabs = []
-        for number, part in enumerate(bits):
+        parts.clear()
+        bits.reverse()
+        for number in range(len(bits)):
             if number % self._per_slab == 0:
                 self._slabs.append(zeros(self._per_slab * self._bytes))
-            self._bits(number)[:] = part
+            self._bits(number)[:] = bits.pop()
         if names:
             self._counts, self._ones = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
             self._given, self._variances = table[:, 2].copy(), table[:, 3].copy()

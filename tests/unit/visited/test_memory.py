@@ -4,11 +4,16 @@ import os
 import subprocess
 import sys
 import tempfile
+import weakref
 
 import pytest
 
 from tests.conftest import REPOSITORY
+from visited.baselines import site_filters
 from visited.baselines.per_site import PerSiteSet
+from visited.baselines.site_filters import SiteFilters
+from visited.bits.kernel import best_kernel
+from visited.bits.memory import Memory
 
 PROCESS = """
 import asyncio, gc, itertools, sys
@@ -163,6 +168,31 @@ async def test_small_filters_of_sites_need_no_objects_of_their_own() -> None:
     visited = PerSiteSet(key=lambda url: url, bytes_per_site=64)
     await visited.add_many([f"https://h/{number}" for number in range(16_000)])
     assert visited.describe().memory_bytes < 16_000 * 260
+
+
+class Part(bytearray):
+    """A part of a snapshot. Unlike a `bytearray`, it may have weak references."""
+
+
+def test_filters_of_sites_are_in_memory_once_while_a_snapshot_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def new_filters() -> SiteFilters:
+        return SiteFilters(size_bytes=32_768, hashes=7, seed=0, kernel=best_kernel())
+
+    saved, loaded = new_filters(), new_filters()
+    for number in range(10):
+        saved.add(saved.find_or_add(f"h{number}"), [f"https://h{number}/"])
+    parts: list[Memory] = [Part(each) for each in saved.dump()]
+    filters = [weakref.ref(each) for each in parts[-10:]]
+    held: list[int] = []
+
+    def zeros(size_bytes: int) -> Memory:
+        held.append(sum(each() is not None for each in filters))
+        return bytearray(size_bytes)
+
+    monkeypatch.setattr(site_filters, "zeros", zeros)
+    loaded.load(parts)
+    assert held == [10, 8, 6, 4, 2]
+    assert [loaded.has(number, [f"https://h{number}/", "https://h/"]) for number in range(10)] == [[True, False]] * 10
 
 
 def memory_of(make: str, count: int, history: str) -> tuple[int, int]:
