@@ -112,15 +112,16 @@ def parallel_queues(config: Config, urls: UrlReader) -> dict[str, int]:
 def _hosts(config: Config) -> Callable[[str], str]:
     """Gives the host whose pace a queue shares. Queues of ports and directories share the pace of their host. Each of
     the parallel queues of a host, which have numbers, counts as a host with a pace of its own. If there were more in an
-    earlier run, those share the pace of the ones that there still are."""
+    earlier run, or a single one without a number, those share the pace of the ones that there are now."""
     parallel = parallel_queues(config, UrlReader(queue_by=queue_by(config)))
 
     def host(queue_key: str) -> str:
-        if ":" not in queue_key and "#" not in queue_key:
+        if ":" not in queue_key and "#" not in queue_key and queue_key not in parallel:
             return queue_key
-        site, _, suffix = queue_key.partition("#")
+        site, mark, suffix = queue_key.partition("#")
+        number = suffix if mark else "0"
         count = parallel.get(site, 1)
-        return f"{site}#{int(suffix) % count}" if suffix.isdecimal() and count > 1 else name_of_site(site)
+        return f"{site}#{int(number) % count}" if number.isdecimal() and count > 1 else name_of_site(site)
 
     return host
 

@@ -259,14 +259,17 @@ def test_ports_and_directories_of_a_host_share_its_pace_and_so_do_queues_of_an_e
 def test_parallel_queues_have_a_pace_of_their_own_and_those_of_an_earlier_run_share_it(queues: int, paces: str) -> None:
     host_of_key = grouping(loaded(f'frontier.parallel_queues=["a.test:{queues}", "a.test:81:2"]').config).host_of_key
     assert [host_of_key(f"test,a#{number}") for number in range(4)] == [f"test,a#{pace}" for pace in paces]
-    assert [host_of_key(key) for key in ("test,a", "test,a:82", "test,b#3")] == ["test,a", "test,a", "test,b"]
+    assert [host_of_key(key) for key in ("test,a", "test,a:81")] == ["test,a#0", "test,a:81#0"]
+    assert [host_of_key(key) for key in ("test,a:82", "test,a#/docs/", "test,b#3")] == ["test,a", "test,a", "test,b"]
     assert [host_of_key(f"test,a:81#{number}") for number in range(3)] == ["test,a:81#0", "test,a:81#1", "test,a:81#0"]
 
 
+@pytest.mark.parametrize("queues", [["#0", "#1", "#2", "#3"], ["", "#0", "#1"]], ids=["lowered", "raised"])
 @in_virtual_time
-async def test_queues_that_no_longer_exist_let_a_host_see_no_more_requests_than_the_new_ones(tmp_path: Path) -> None:
+async def test_queues_of_an_earlier_run_let_a_host_see_no_more_requests_than_the_new_ones(queues: list[str]) -> None:
     names = [f"http://a.test/{number}" for number in range(20)]
-    urls = [CrawlUrl(url=name, canonical=name, queue_key=f"test,a#{number % 4}") for number, name in enumerate(names)]
+    keys = [f"test,a{queue}" for queue in queues] * 20
+    urls = [CrawlUrl(url=name, canonical=name, queue_key=key) for name, key in zip(names, keys, strict=False)]
     settings = queue_settings(loaded('frontier.parallel_queues=["a.test:2"]').config)
     frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), settings=settings, now=now)
     await frontier.add(urls)
