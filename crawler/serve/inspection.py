@@ -15,7 +15,7 @@ from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import CrawlStatus, Reconfigured, Refusal
-from crawler.control.requests import GetStatus, Query, Reload, Request
+from crawler.control.requests import GetStatus, Pause, Query, Reload, Request, Resume
 from crawler.disk.unlocking import lock_change
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.turns import Turns
@@ -94,6 +94,25 @@ async def reload_settings(directory: Path) -> Reconfigured | Refusal | None:
         return None
 
 
+async def _change_running(directory: Path, request: Request[msgspec.Struct]) -> bool:
+    """Let the crawl in a directory make a change. Returns False if it does not run. Raises `NotDone`, and
+    `CrawlWaits`."""
+    try:
+        async with open_channel(directory) as channel:
+            if channel is None:
+                return False
+            reply = await channel.ask(request, on_working=unless_it_waits(directory, request))
+    except CrawlWaits:
+        raise
+    except ConnectionLost as error:
+        raise NotDone("the crawl ended before it answered; try again") from error
+    except (SocketRefused, NoAnswer) as error:
+        raise NotDone(str(error)) from error
+    if isinstance(reply, Refusal):
+        raise NotDone(reply.message)
+    return True
+
+
 async def find_process(directory: Path) -> tuple[int, bool, CrawlStatus | None] | None:
     """The process that runs the crawl in a directory, or works on it, whether it is surely a command, and what it says;
     None if there is none. A crawl that is being opened has the lock, but does not listen yet."""
@@ -147,10 +166,13 @@ class Commands:
             return None
         return printed
 
-    async def operate(self, *arguments: str) -> None:
-        """Carry out a command of an operator on a crawl, whether it runs or not. Raises `NotDone`."""
+    async def operate(self, directory: Path, request: Pause | Resume) -> None:
+        """Pause a crawl or end its pause, whether it runs or not. Raises `NotDone`, and `CrawlWaits`."""
+        if await _change_running(directory, request):
+            return
+        command = ("pause", f"--reason={request.reason}") if isinstance(request, Pause) else ("resume",)
         async with self._operations:
-            code, _, complaint = await run_command(*arguments)
+            code, _, complaint = await run_command(*command, str(directory))
         if code != 0:
             raise NotDone(complaint)
 

@@ -12,6 +12,7 @@ import msgspec
 
 from crawler.background import in_background
 from crawler.control.replies import CrawlStatus
+from crawler.control.requests import Pause, Resume
 from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
@@ -82,20 +83,19 @@ class Keeper:
         await self._save()
 
     async def pause(self, reason: str) -> None:
-        """Let the crawl fetch nothing until `resume`, whether it runs or not. Raises `NotDone`."""
-        await self._operate("pause", f"--reason={reason}")
+        """Let the crawl fetch nothing until `resume`, whether it runs or not. Raises `NotDone`, and `CrawlWaits`."""
+        await self._operate(Pause(reason=reason))
         self.change(lambda facts: changes.was_paused(facts, reason, time.time()))
 
     async def resume(self) -> None:
-        """End a pause. Raises `NotDone`."""
-        await self._operate("resume")
+        """End a pause. Raises `NotDone`, and `CrawlWaits`."""
+        await self._operate(Resume())
         self.change(lambda facts: changes.was_paused(facts, None, time.time()))
 
-    async def _operate(self, command: str, *options: str) -> None:
-        directory = self.facts.directory_now
-        if directory is None:
+    async def _operate(self, request: Pause | Resume) -> None:
+        if (directory := self.facts.directory_now) is None:
             raise NotDone(f"{self.name} has no directory yet: {self.summary.reason}")
-        await self._commands.operate(command, directory, *options)
+        await self._commands.operate(Path(directory), request)
 
     def close(self) -> None:
         """End its process in order, and then `run`. If called again, the process drops what is in flight."""

@@ -38,7 +38,7 @@ from crawler.serve.asking import Asker, Unanswered
 from crawler.serve.daemon import CrawlRuns, Daemon
 from crawler.serve.exports.exporter import Exporter
 from crawler.serve.folder import SUFFIX, problems_of_new
-from crawler.serve.inspection import NotDone
+from crawler.serve.inspection import CrawlWaits, NotDone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
 from crawler.serve.reporting import DiffWanted, Reporter
@@ -161,6 +161,8 @@ class Actions:
         keeper = self.keeper(request)
         try:
             await ask(keeper)
+        except CrawlWaits as error:
+            raise Refused(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from error
         except NotDone as error:
             raise Refused(HTTPStatus.CONFLICT, str(error)) from error
         audit(request, f"{keeper.name}: {done}")

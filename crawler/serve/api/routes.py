@@ -77,6 +77,7 @@ ROUTES: Final = (
         meaning="Let a crawl fetch nothing until it is resumed",
         action=Actions.pause,
         body=PauseBody,
+        refusals=(HTTPStatus.GATEWAY_TIMEOUT,),
     ),
     Route(
         method="POST",
@@ -84,6 +85,7 @@ ROUTES: Final = (
         name="resumeCrawl",
         meaning="End a pause",
         action=Actions.resume,
+        refusals=(HTTPStatus.GATEWAY_TIMEOUT,),
     ),
     Route(
         method="POST",

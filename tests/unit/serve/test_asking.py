@@ -11,14 +11,14 @@ import pytest
 
 from crawler.control import address
 from crawler.control.replies import CrawlStatus, HostList, PauseState, QueueList, Refusal
-from crawler.control.requests import AnyRequest, GetStatus, InspectQueues, Pause, Top
+from crawler.control.requests import AnyRequest, GetStatus, InspectQueues, Pause, Resume, Top
 from crawler.control.server import Bounds, ControlServer
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.reach import ReachedCrawl, reach
 from crawler.serve import asking, inspection
 from crawler.serve.asking import Asker, Unanswered
-from crawler.serve.inspection import run_command
+from crawler.serve.inspection import Commands, CrawlWaits, NotDone, run_command
 from tests.e2e.operating import command_here
 from tests.frontier_stats import frontier_stats
 from tests.unit.operate.stored_crawls import make
@@ -220,3 +220,25 @@ async def test_a_crawl_that_waits_holds_up_no_reload_of_the_folder(
         told = await inspection.reload_settings(crawl.directory)
         assert told == Refusal("the crawl waits: the disk is full; it carries out the change when it goes on")
         crawl.hold.set()
+
+
+async def test_who_pauses_a_crawl_that_waits_is_told_so_and_keeps_nobody_from_pausing_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "WAITING_S", 0.0)
+    async with running(tmp_path / "a", Bounds(heartbeat_s=0.01)) as waiting, running(tmp_path / "b") as other:
+        commands = Commands()
+        waiting.hold = asyncio.Event()
+        pausing = [asyncio.create_task(commands.operate(waiting.directory, Pause(reason="rain"))) for _ in range(3)]
+        await waiting.holding.wait()
+        await commands.operate(other.directory, Pause(reason="rain"))
+        await commands.operate(other.directory, Resume())
+        assert other.made == [Pause(reason="rain"), Resume()]
+        waiting.paused = "the disk is full"
+        for each in pausing:
+            with pytest.raises(CrawlWaits, match="the crawl waits: the disk is full; it carries out the change"):
+                await each
+        waiting.hold.set()
+        other.refuses = True
+        with pytest.raises(NotDone, match="not now"):
+            await commands.operate(other.directory, Resume())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.control.requests import Pause, Resume
 from crawler.serve import inspection
 from crawler.serve.inspection import MOST_PROCESSES, Commands, NotDone, run_command
 from crawler.serve.life.changes import Looked
@@ -34,7 +35,7 @@ async def test_few_crawls_are_looked_into_at_once_and_who_pauses_one_does_not_wa
         for number in range(10):
             group.create_task(commands.look_into(Path(f"crawl-{number}")))
         await asyncio.sleep(0)
-        await commands.operate("pause", "crawl-11")
+        await commands.operate(Path("crawl-11"), Pause(reason="tests"))
         assert sorted(going_on) == ["pause", *["status"] * MOST_PROCESSES]
         may_end.set()
     assert going_on.count("status") == 10
@@ -91,4 +92,4 @@ async def test_a_command_that_failed_says_why_and_the_log_has_what_nobody_expect
     assert [told in line for line in caplog.messages if told is not None] == [True] * (told is not None)
     monkeypatch.setattr(inspection, "run_command", lambda *_: asyncio.sleep(0, (code, b"", complaint)))
     with pytest.raises(NotDone, match=re.escape(why)):
-        await Commands().operate("ask", "crawl")
+        await Commands().operate(Path("crawl"), Resume())
