@@ -41,9 +41,6 @@ class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
     pruned_at: str
     is_deleted: bool = False
 
-    def __post_init__(self) -> None:
-        _check(self.last)
-
     @property
     def output(self) -> str:
         return self.name.partition("/")[0]
@@ -57,9 +54,6 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     last: str | None = None
     """When the newest page was fetched."""
-
-    def __post_init__(self) -> None:
-        _check(self.last)
 
     def add(self, file: PrunedFile) -> "Counted":
         return Counted(
@@ -110,6 +104,9 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a run since `records` began wrote none. With the next one that does, they begin again."""
     records: Began | None = None
     """Since when each visit has a record; None if all have."""
+
+    def __post_init__(self) -> None:
+        _check(self.total("warc").last)  # that of records is only shown, and may be of a damaged one
 
     def total(self, output: Output) -> Counted:
         return _sum(self.files, self.before, output)
