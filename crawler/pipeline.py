@@ -93,11 +93,14 @@ class Pipeline:
                 return False
             crawl_delay_s = components.robots.crawl_delay(url)
             await keep_in_step()
-            if self._must_wait(lease):
+            if self._requests.spacing.has_hosts and self._must_wait(lease):
                 return False
             work.stage, work.since = "the server", components.monotonic()
             request = request_for(lease, components.may_be_conditional)
-            fetched = await self._requests.fetch(request, lease.url.queue_key, crawl_delay_s)
+            if crawl_delay_s:
+                fetched = await self._requests.fetch(request, lease.url.queue_key, crawl_delay_s)
+            else:
+                fetched = await components.fetcher.fetch(request)
             fetched = reject_lost_copy(fetched, lease, components.archive_began())
             if not isinstance(fetched, Answer):
                 fetched = self._http_instead(lease, fetched) or fetched
@@ -123,8 +126,7 @@ class Pipeline:
 
     def _must_wait(self, lease: Lease, prerequisite: str | None = None) -> bool:
         """Whether the next request for the URL must wait for the Crawl-delay of a host. If so, the lease is handled."""
-        wait_s = self._requests.wait_s(lease.url.queue_key, prerequisite)
-        if wait_s:
+        if wait_s := self._requests.wait_s(lease.url.queue_key, prerequisite):
             self._components.frontier.release(lease, cooldown_s=wait_s)
         return wait_s > 0
 
@@ -159,7 +161,7 @@ class Pipeline:
         if await self._settlement.settle_refused(lease):
             return False
         address = None if components.addresses is None else await components.addresses.address(prerequisite or url)
-        if self._must_wait(lease, prerequisite):
+        if self._requests.spacing.has_hosts and self._must_wait(lease, prerequisite):
             return False
         prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
         return components.frontier.begin_fetch(lease, address=address, prerequisite=prerequisite_key)

@@ -29,37 +29,35 @@ class SpacedRequests:
         self._policy_for = policy_for
         self._queue_key = queue_key
         self._monotonic = monotonic
-        self._spacing = Spacing()
+        self.spacing: Final = Spacing()
 
     def wait_s(self, queue_key: str, prerequisite: str | None = None, /) -> float:
         """How long the next request of the queue has to wait, or that for its prerequisite; 0 if it may begin now."""
-        if not self._spacing.has_hosts:
-            return 0.0
-        return self._spacing.wait_s(self._key(queue_key, prerequisite), now=self._monotonic())
+        return self.spacing.wait_s(self._key(queue_key, prerequisite), now=self._monotonic())
 
-    async def fetch(self, request: Request, queue_key: str, crawl_delay_s: float | None, /) -> Fetched:
+    async def fetch(self, request: Request, queue_key: str, crawl_delay_s: float, /) -> Fetched:
         """Fetch a URL of the queue, whose host states this Crawl-delay."""
         delay_s = self._limited_s(request.url, crawl_delay_s)
         if not delay_s:
             return await self._fetcher.fetch(request)
         try:
-            with self._spacing.in_flight(queue_key, delay_s, now=self._monotonic()):
+            with self.spacing.in_flight(queue_key, delay_s, now=self._monotonic()):
                 return await self._fetcher.fetch(request)
         finally:
-            self._spacing.rest(queue_key, delay_s, now=self._monotonic())
+            self.spacing.rest(queue_key, delay_s, now=self._monotonic())
 
     async def ask_robots(self, url: str, queue_key: str, prerequisite: str | None, /) -> tuple[Verdict, float]:
         """What robots.txt says of a URL of the queue, and for how many seconds the host rests that had to be asked for
         it: that of the URL, or of the prerequisite. Its Crawl-delay may only be known afterwards."""
         robots, asked_url, asked_key = self._robots, prerequisite or url, self._key(queue_key, prerequisite)
-        delay_s = self._limited_s(asked_url, robots.crawl_delay(asked_url))
-        with self._spacing.in_flight(asked_key, delay_s, now=self._monotonic()) if delay_s else _UNSPACED:
+        delay_s = self._limited_s(asked_url, robots.crawl_delay(asked_url)) if self.spacing.has_hosts else 0.0
+        with self.spacing.in_flight(asked_key, delay_s, now=self._monotonic()) if delay_s else _UNSPACED:
             verdict = await robots.allows(url, prerequisite=prerequisite)
         if not verdict.asked:
             return verdict, 0.0
         crawl_delay_s = robots.crawl_delay(asked_url)
         if delay_s := self._limited_s(asked_url, crawl_delay_s):
-            self._spacing.rest(asked_key, delay_s, now=self._monotonic())
+            self.spacing.rest(asked_key, delay_s, now=self._monotonic())
         return verdict, self._policy_for(asked_url).after_robots_s(verdict, crawl_delay_s=crawl_delay_s)
 
     def _key(self, queue_key: str, prerequisite: str | None) -> str:

@@ -21,11 +21,8 @@ class Spacing:
         self._free_at: dict[str, float] = {}
         """When the next request may begin, by host; some of these times are over."""
         self._forget_at_size = _FEW_HOSTS
-
-    @property
-    def has_hosts(self) -> bool:
-        """Whether any request may have to wait."""
-        return bool(self._in_flight or self._free_at)
+        self.has_hosts = False
+        """Whether any request may have to wait. Most crawls meet no Crawl-delay, so they ask nothing more."""
 
     def wait_s(self, queue_key: str, /, *, now: float) -> float:
         """How long a request of the queue has to wait; 0 if it may begin now. While another one of its host is in
@@ -44,6 +41,7 @@ class Spacing:
         """While a request of the queue is in flight that need not wait. `delay_s`: the Crawl-delay of its host."""
         host = _host(queue_key)
         self._in_flight[host] = now, delay_s
+        self.has_hosts = True
         try:
             yield
         finally:
@@ -52,6 +50,7 @@ class Spacing:
     def rest(self, queue_key: str, delay_s: float, /, *, now: float) -> None:
         """A request of the queue has just ended."""
         self._free_at[_host(queue_key)] = now + delay_s
+        self.has_hosts = True
         if len(self._free_at) >= self._forget_at_size:
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}
             self._forget_at_size = max(_FEW_HOSTS, 2 * len(self._free_at))
