@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from redis.asyncio import Redis, RedisCluster, Sentinel
 from redis.asyncio.connection import SSLConnection
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import SentinelManagedSSLConnection
+from redis.asyncio.sentinel import MasterNotFoundError, SentinelConnectionPool, SentinelManagedSSLConnection
 from redis.backoff import NoBackoff
 from redis.credentials import CredentialProvider
 from redis.exceptions import (
@@ -37,6 +37,8 @@ _PASSING: Final = ("OOM", "MISCONF", "NOREPLICAS", "BUSY", "LOADING")
 """How errors of a server begin that did not run a command, and will when its trouble has passed."""
 _IN_SCRIPT: Final = re.compile(r"\.? ?script: [0-9a-f]{40}, on @?\w+:\d+\.?$")
 """What Redis adds to errors of scripts, for those who wrote these."""
+_OF_SENTINELS: Final = re.compile(r"(?<=^No master found for ')(.*?') : <.*", re.DOTALL)
+"""How the client describes the Sentinels that do not answer."""
 NOT_PERMITTED: Final = "The user executing the script can't"
 _PERMISSIONS: Final = "give its user the permissions that a crawl needs (`ACL SETUSER`, as the docs say)"
 _MASTER: Final = "it is a replica now: let it be the master, or name Sentinels, which know the master"
@@ -138,11 +140,26 @@ async def _first_that_answers(server: Server, stack: AsyncExitStack) -> tuple[Re
                 async with asyncio.timeout(TIMEOUT_S / len(urls)):
                     found = await client.info("cluster")
             except FAILURES as error:
-                failure = error
+                failure = await _why_no_master(client) or error if isinstance(error, MasterNotFoundError) else error
                 continue
             await stack.enter_async_context(attempt.pop_all())
             return client, found, url
     raise failure
+
+
+async def _why_no_master(client: Redis) -> Exception | None:
+    """What keeps the Sentinels from saying it; None if one of them answers. The client hides it."""
+    failure: Exception | None = None
+    pool = client.connection_pool
+    for each in pool.sentinel_manager.sentinels if isinstance(pool, SentinelConnectionPool) else ():
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await each.ping()
+        except FAILURES as error:
+            failure = error
+        else:
+            return None
+    return failure
 
 
 async def close(client: Client) -> None:
@@ -168,7 +185,7 @@ def reason_of(error: BaseException, waited_s: float = TIMEOUT_S) -> str:
     if isinstance(error, TimeoutError) and not str(error):
         return f"it has not answered for {waited_s:.0f} s"
     causes = (error, error.__cause__)  # the client may hide it
-    text = _IN_SCRIPT.sub("", str(error)).rstrip(".") or type(error).__name__
+    text = _OF_SENTINELS.sub(r"\1", _IN_SCRIPT.sub("", str(error))).rstrip(".") or type(error).__name__
     hint = next((hint for kind, hint in _HINTS if any(isinstance(cause, kind) for cause in causes)), None)
     if hint is None and NOT_PERMITTED in text:
         hint = _PERMISSIONS

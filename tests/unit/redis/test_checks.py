@@ -252,6 +252,20 @@ async def test_what_is_wrong_with_a_certificate_is_told(tmp_path: Path) -> None:
 
 
 @in_event_loop
+async def test_what_is_wrong_with_a_sentinel_is_told_as_of_any_server(tmp_path: Path) -> None:
+    secure = Secure(tmp_path)
+    url = f"{secure.url.replace('rediss', 'sentinels')}/links"
+    whole = Server(url=url, tls_ca=secure.ca, tls_cert=secure.cert, tls_key=secure.key)
+    with pytest.raises(ServerGone, match=r"can't be reached: Error 111 connecting to 127.0.0.1:.*; start it"):
+        await use(whole)
+    with running_redis(*secure.options, is_sentinel=True):
+        with pytest.raises(ServerRefused, match=r"CERTIFICATE_VERIFY_FAILED.*\(tls_ca\)"):
+            await use(msgspec.structs.replace(whole, tls_ca=None))
+        with pytest.raises(ServerGone, match=r"can't be reached: No master found for 'links'; start it"):
+            await use(whole)
+
+
+@in_event_loop
 async def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_path: Path) -> None:
     secure = Secure(tmp_path)
     cert, good = secure.cert, secure.cert.read_bytes()
