@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import redis
 import trustme
+from redis.asyncio import RedisCluster
 from redis.exceptions import RedisError
 
 from config import ConfigError, load
@@ -275,6 +276,45 @@ async def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_pat
             cert.write_text("no certificate\n")
             await leave_idle(client)
             with pytest.raises(FAILURES):
+                await client.ping()
+            cert.write_bytes(good)
+            assert await client.ping()
+
+
+@in_event_loop
+async def test_the_nodes_of_a_cluster_are_asked_with_renewed_certificates_too(tmp_path: Path) -> None:
+    secure = Secure(tmp_path)
+    cert, good = secure.cert, secure.cert.read_bytes()
+    options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--tls-cluster", "yes")
+    with running_redis(*secure.options, *options) as server:
+        with redis.Redis.from_url(server.url) as client:
+            client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+            await asyncio.to_thread(wait_until, lambda: client.set("key", "value") is True)
+        async with connected(Server(url=secure.url, tls_ca=secure.ca, tls_cert=cert, tls_key=secure.key)) as cluster:
+            assert isinstance(cluster, RedisCluster)
+            assert await cluster.get("key") == b"value"
+            cert.write_text("no certificate\n")
+            for node in cluster.get_nodes():
+                await node.disconnect()
+            with pytest.raises(FAILURES):
+                await cluster.get("key")
+            cert.write_bytes(good)
+            assert await cluster.get("key") == b"value"
+
+
+@in_event_loop
+async def test_the_server_that_sentinels_name_is_asked_with_renewed_certificates_too(tmp_path: Path) -> None:
+    secure, port = Secure(tmp_path), free_port()
+    cert, good = secure.cert, secure.cert.read_bytes()
+    of_master = ["--tls-port", str(port), *secure.options[2:], "--tls-replication", "yes"]
+    watches = ("--tls-replication", "yes", "--sentinel", "monitor", "links", "127.0.0.1", str(port), "1")
+    url = f"{secure.url.replace('rediss', 'sentinels')}/links"
+    with running_redis(*of_master), running_redis(*secure.options, *watches, is_sentinel=True):
+        async with connected(Server(url=url, tls_ca=secure.ca, tls_cert=cert, tls_key=secure.key)) as client:
+            assert await client.ping()
+            cert.write_text("no certificate\n")
+            await leave_idle(client)
+            with pytest.raises(FAILURES, match="PEM"):
                 await client.ping()
             cert.write_bytes(good)
             assert await client.ping()
