@@ -78,7 +78,8 @@ class Discovery(Protocol):
         ...
 
     def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
-        """The sitemaps that the robots.txt for `parent` names, at the depth of `parent`."""
+        """The sitemaps that the robots.txt for `parent` names, at the depth of `parent`; none if that is an embed where
+        nothing else is in scope."""
         ...
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
