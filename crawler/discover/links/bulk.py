@@ -154,9 +154,8 @@ def follow_in_python(
     come: at a link that is not allowed there or whose canonical URL is `refused`, or behind the last one.
 
     `found` gets the canonical URLs and their counts, `firsts` the place of the first link to each, `targets` where it
-    leads. With
-    `refusals`, a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL, `refusals` its
-    URL and the reason."""
+    leads. With `refusals`, a link out of the seeds' scope is refused and passed: `refused` gets its canonical URL,
+    `refusals` its URL and the reason."""
     found, refused, firsts, targets, refusals = collected
     for number in range(at, len(places)):
         judgement = judgements[number]
