@@ -137,8 +137,8 @@ class ScopedDiscovery:
     def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, "/robots.txt") or parent.url
         add_scheme = scheme_adder(robots_txt)
-        is_embed = self._scope.distinguishes_embeds and parent.kind in EMBEDDED
-        if is_embed and self._is_outside(self._urls.read(parent.url, parent.url)):
+        may_be_outside = self._scope.distinguishes_embeds and parent.kind in EMBEDDED
+        if may_be_outside and self._is_outside(self._urls.read(parent.url, parent.url)):
             links = []  # which would open the host to the crawl
         links = [msgspec.structs.replace(link, href=add_scheme(link.href)) for link in links]
         named = CrawlUrl(
