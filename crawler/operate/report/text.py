@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
-from typing import Final
+from typing import Final, get_args
 
 from rich.table import Table
 
@@ -13,12 +13,11 @@ from crawler.operate.report.forms import HostRow, HostTable, Report, Summary
 from crawler.operate.report.lists.forms import (
     BrokenAnchor,
     DeadLink,
-    DeadLinkList,
     FetchedRow,
     FoundPage,
+    ListName,
     Lists,
     RedirectLink,
-    RedirectList,
     RefusedRow,
 )
 from crawler.page import REDIRECTS
@@ -127,49 +126,38 @@ def _table(title: str, rows: list[HostRow]) -> Table:
 
 
 def list_lines(report: Lists) -> Iterator[str]:
+    for name, title, rows, of in _lists(report):
+        yield from titled(title, chain(rows, unknown(report, name)))
+        if count := report.more.get(name):
+            yield f"  and {count:,} more{of}; a larger --limit shows them"
+
+
+def _lists(report: Lists) -> Iterator[tuple[ListName, str, Iterable[str], str]]:
+    """The name of each list that was made, its title, its lines, and what it has more of beyond the limit."""
     if report.dead_links is not None:
-        lines = chain(_dead_links(report.dead_links.links), _only_first(report.dead_links))
-        yield from titled("dead links", lines)
-        yield from _more_lines(report, "dead-links", " links")
+        yield "dead-links", "dead links", _dead_links(report.dead_links.links), " links"
     if report.broken_anchors is not None:
-        yield from titled(
-            "broken anchors", unknown(report, "broken-anchors") or _broken_anchors(report.broken_anchors.links)
-        )
-        yield from _more_lines(report, "broken-anchors", " links")
+        yield "broken-anchors", "broken anchors", _broken_anchors(report.broken_anchors.links), " links"
     if report.orphans is not None:
-        yield from titled("orphans", unknown(report, "orphans") or map(_found_line, report.orphans.pages))
-        yield from _more_lines(report, "orphans")
+        yield "orphans", "orphans", map(_found_line, report.orphans.pages), ""
     if report.unlisted is not None:
-        yield from titled("unlisted pages", unknown(report, "unlisted") or map(_found_line, report.unlisted.pages))
-        yield from _more_lines(report, "unlisted")
+        yield "unlisted", "unlisted pages", map(_found_line, report.unlisted.pages), ""
     if report.redirects is not None:
-        yield from titled("redirects", chain(_redirects(report.redirects.links), _only_first(report.redirects)))
-        yield from _more_lines(report, "redirects", " links")
+        yield "redirects", "redirects", _redirects(report.redirects.links), " links"
     if report.duplicates is not None:
-        yield from titled("duplicates", (f"{each.url}  {_SAME[each.by]} {each.of}" for each in report.duplicates))
-        yield from _more_lines(report, "duplicates")
+        same = (f"{each.url}  {_SAME[each.by]} {each.of}" for each in report.duplicates)
+        yield "duplicates", "duplicates", same, ""
     if report.refused is not None:
-        yield from titled("refused links", chain.from_iterable(map(_refused_lines, report.refused)))
-        yield from _more_lines(report, "refused", " rules")
-    for title, rows in (("slowest", report.slowest), ("largest", report.largest)):
-        if rows is not None:
-            yield from titled(title, map(_fetched_line, rows))
+        yield "refused", "refused links", chain.from_iterable(map(_refused_lines, report.refused)), " rules"
+    if report.slowest is not None:
+        yield "slowest", "slowest", map(_fetched_line, report.slowest), ""
+    if report.largest is not None:
+        yield "largest", "largest", map(_fetched_line, report.largest), ""
 
 
 def unknown_lines(report: Lists) -> Iterator[str]:
     """What the crawl does not know about its lists, for forms that have the rows alone."""
-    if report.dead_links is not None:
-        yield from _only_first(report.dead_links)
-    for name in ("broken-anchors", "orphans", "unlisted"):
-        yield from unknown(report, name)
-    if report.redirects is not None:
-        yield from _only_first(report.redirects)
-
-
-def _more_lines(report: Lists, name: str, of: str = "") -> Iterator[str]:
-    """How many rows --limit has left out."""
-    if count := report.more.get(name):
-        yield f"  and {count:,} more{of}; a larger --limit shows them"
+    return chain.from_iterable(unknown(report, name) for name in get_args(ListName))
 
 
 def titled(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -192,12 +180,6 @@ def _is_shown(character: str) -> bool:
     return character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs"
 
 
-def _only_first(found: DeadLinkList | RedirectList) -> Iterator[str]:
-    """Say that only some of the pages are known that link to these URLs."""
-    if found.links and not found.is_whole:
-        yield "Only the page is known where each was found first, because the crawl ran without output.link_details."
-
-
 def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:
     """Each page, then its links."""
     page = None
@@ -210,8 +192,11 @@ def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:
 
 
 def unknown(report: Lists, name: str) -> list[str]:
-    """Why nobody knows the rows of a list; nothing if that is known."""
+    """What nobody knows of the rows of a list; nothing if all is known."""
+    linked = {"dead-links": report.dead_links, "redirects": report.redirects}.get(name)
     anchors, orphans, unlisted = report.broken_anchors, report.orphans, report.unlisted
+    if linked is not None and linked.links and not linked.is_whole:
+        return ["Only the page is known where each was found first, because the crawl ran without output.link_details."]
     if name == "broken-anchors" and anchors is not None and not anchors.pages:
         return ["No page tells its anchors, because the crawl ran without output.check_fragments."]
     if name == "orphans" and orphans is not None and orphans.unread:
