@@ -7,7 +7,7 @@ from pathlib import Path
 
 from visited.descriptor import Parameters
 from visited.redis.form import Form, Place
-from visited.redis.notes import Notes, read_name
+from visited.redis.notes import Notes, read_name, write_file
 from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions
 
@@ -57,8 +57,5 @@ def _own_name(directory: Path | None) -> str | None:
         return read_name(file)
     except FileNotFoundError:
         name = f"own-{secrets.token_hex(8)}"
-        directory.mkdir(parents=True, exist_ok=True)
-        new = file.with_suffix(".new")
-        new.write_text(name, encoding="ascii")
-        new.replace(file)
+        write_file(file, name.encode())
         return name

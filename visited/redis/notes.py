@@ -51,7 +51,7 @@ class Notes:
     def renew(self) -> str:
         """Draw another id. Raises `OSError`."""
         new = secrets.token_hex(8)
-        _write(self._folder / _ME, new.encode())
+        write_file(self._folder / _ME, new.encode())
         return new
 
     def open(self) -> str:
@@ -117,19 +117,19 @@ def _read(folder: Path) -> Holders:
 def _put(folder: Path, holders: Holders) -> None:
     for name, each in holders.known.items():
         if not (file := folder / f"{name}{_KNOWN}").exists():
-            _write(file, encode_holder(each), replaces=False)
+            write_file(file, encode_holder(each), replaces=False)
     for name in holders.gone:
         if not (file := folder / f"{name}{_GONE}").exists():
-            _write(file, b"", replaces=False)
+            write_file(file, b"", replaces=False)
 
 
 def _put_own(folder: Path, name: str, holder: Holder) -> None:
     file = folder / f"{name}{_KNOWN}"
     if not file.exists() or decode_holder(file.read_bytes()).opened < holder.opened:
-        _write(file, encode_holder(holder))
+        write_file(file, encode_holder(holder))
 
 
-def _write(file: Path, content: bytes, *, replaces: bool = True) -> None:
+def write_file(file: Path, content: bytes, *, replaces: bool = True) -> None:
     """After a power failure the file is whole, or as it was before."""
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
