@@ -1,10 +1,11 @@
 """The form of log messages: lines for people, or JSON for programs that collect logs."""
 
 import logging
-import time
 from typing import Literal
 
 import msgspec
+
+from crawler.page import rfc3339
 
 Form = Literal["text", "json"]
 
@@ -24,7 +25,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
-            "time": moment(record),
+            "time": rfc3339(record.created),
             "level": record.levelname.lower(),
             "name": record.name,
             "crawl": getattr(record, "crawl", self._crawl),
@@ -41,8 +42,3 @@ def log_form(form: Form, *, crawl: str, part: int | None = None) -> logging.Form
     if form == "json":
         return JsonLines(crawl=crawl, part=part)
     return logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-
-def moment(record: logging.LogRecord) -> str:
-    """The time of a message in UTC, as 2026-11-22T17:54:23.337Z."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"

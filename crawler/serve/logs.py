@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from crawler.disk.durable_file import is_open_as
-from crawler.library.log_form import Form, JsonLines, moment
+from crawler.library.log_form import Form, JsonLines
 from crawler.library.log_handlers import logging_by
+from crawler.page import rfc3339
 
 MAX_BYTES: Final = 10_000_000
 PIECES: Final = 5
@@ -20,7 +21,7 @@ class _Text(logging.Formatter):
     """A line for people; more if a message has several."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - of logging
-        return moment(record)
+        return rfc3339(record.created)
 
 
 class RotatedFile(RotatingFileHandler):
