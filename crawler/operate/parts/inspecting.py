@@ -125,10 +125,7 @@ async def list_hosts(crawl: CrawlInParts, request: Top) -> HostList:
 
 
 async def export_piece(crawl: CrawlInParts, request: Export) -> ExportPiece:
-    async def read(number: int, piece: Export) -> ExportPiece:
-        return await crawl.parts.one(number, piece)
-
-    return await merge_exports([partial(read, number) for number in crawl.parts.numbers], request)
+    return await merge_exports([partial(crawl.parts.one, number) for number in crawl.parts.numbers], request)
 
 
 def merge_queues(parts: Mapping[int, QueueList], limit: int) -> QueueList:
