@@ -1,6 +1,7 @@
 """Answers requests."""
 
-from typing import assert_never
+from collections.abc import Awaitable
+from typing import TypeVar, assert_never
 
 import msgspec
 
@@ -14,11 +15,18 @@ from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, adding
 from frontier import StoreFailed
 
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
 
 async def answer(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct | Refusal:
     """Carry out a request. It does not hold the event loop for long."""
+    return await reply_or_refusal(_carry_out(crawl, request))
+
+
+async def reply_or_refusal(reply: Awaitable[_Reply]) -> _Reply | Refusal:
+    """The reply, or why there is none."""
     try:
-        return await _carry_out(crawl, request)
+        return await reply
     except Refused as error:
         return Refusal(str(error), error.exit_code)
     except ServerAway as error:

@@ -7,12 +7,13 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from pathlib import Path
 from typing import Final
 
-from config import Config, ConfigError, Loaded
+from config import Config, Loaded
 from crawler.codes.exit_codes import FAILED, USAGE
 from crawler.control.process import why_silent, why_stopped
 from crawler.control.replies import Reconfigured, Refusal, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.layout import Layout
+from crawler.operate.answers import reply_or_refusal
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, change_settings, write
 from crawler.operate.settings.plan import Plan, make_plan, next_settings
@@ -159,9 +160,5 @@ async def reconfigure(
     coordinator: Coordinator, settings: SettingsOfParts, request: Set | Reload
 ) -> Reconfigured | Refusal:
     """Change all that a request asks for in all parts, or nothing."""
-    try:
-        return await change_settings(settings, coordinator.plan.directory, request, is_running=True)
-    except Refused as error:
-        return Refusal(str(error), error.exit_code)
-    except ConfigError as error:
-        return Refusal(str(error), USAGE)
+    changing = change_settings(settings, coordinator.plan.directory, request, is_running=True)
+    return await reply_or_refusal(changing)

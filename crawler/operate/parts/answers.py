@@ -8,19 +8,16 @@ from crawler.codes.exit_codes import REFUSED
 from crawler.control import requests
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
+from crawler.operate.answers import reply_or_refusal
 from crawler.operate.parts import adding, changing, inspecting
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.refused import Refused
 
 
 async def answer_by_parts(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct | Refusal:
     """Ask the parts that a request concerns, and make one reply of theirs."""
     if not crawl.parts.numbers and not isinstance(request, requests.Stop):
         return Refusal(f"{crawl.directory} has no part of the crawl: other machines may have them", REFUSED)
-    try:
-        return await _carry_out(crawl, request)
-    except Refused as error:
-        return Refusal(str(error), error.exit_code)
+    return await reply_or_refusal(_carry_out(crawl, request))
 
 
 async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct:
