@@ -14,7 +14,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A pattern that is found in the URL."""
     host: Annotated[str, msgspec.Meta(max_length=_MAX_TEXT)] = ""
     before: float | None = None
-    """They were last fetched or given up before this moment, in seconds since 1970."""
+    """They were last fetched or given up before this moment, in seconds since 1970, or in the future: before the clock
+    was set back."""
     failed: bool = False
     """They were given up."""
     excluded: bool = False

@@ -1,8 +1,8 @@
 """recrawl, and forget by host or pattern: pieces of the ledger, so that a running crawl goes on meanwhile"""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from time import perf_counter
 from typing import Final
 
 import msgspec
@@ -95,18 +95,18 @@ class _Chosen:
 
     def read(self, ledger: LedgerReads, after: str) -> _Found:
         """What is chosen behind a place, as much as a slice of time has room for."""
-        found, until = _Found(), perf_counter() + SLICE_S
+        found, now, until = _Found(), time.time(), time.perf_counter() + SLICE_S
         for known in self._of_host(ledger, after):
             if isinstance(known, Damaged):
                 continue
             entry = known.entry
             found.looked_at += 1
-            if self._matches(entry):
+            if self._matches(entry, now):
                 if entry.state is UrlState.PENDING:
                     found.waiting += 1
                 elif self._is_wanted(entry):
                     found.settled.append(entry)
-            if len(found.settled) == CHANGED_TOGETHER or perf_counter() >= until:
+            if len(found.settled) == CHANGED_TOGETHER or time.perf_counter() >= until:
                 found.after = entry.canonical
                 return found
         return found
@@ -120,17 +120,21 @@ class _Chosen:
                     break
                 yield known
 
-    def _matches(self, entry: LedgerEntry) -> bool:
+    def _matches(self, entry: LedgerEntry, now: float) -> bool:
         which = self._which
         if which.failed and entry.state is not UrlState.FAILED:
             return False
         if which.excluded and entry.state is not UrlState.EXCLUDED:
             return False
         # A URL that waits has no time of its last visit.
-        when = entry.fetched_at or entry.found_at
-        if which.before is not None and entry.state is not UrlState.PENDING and when >= which.before:
+        if which.before is not None and entry.state is not UrlState.PENDING and _is_since(entry, which.before, now):
             return False
         return self._search is None or bool(self._search(entry.url or entry.canonical))
+
+
+def _is_since(entry: LedgerEntry, moment: float, now: float) -> bool:
+    """Whether the last visit was since a moment. One in the future was before the clock was set back."""
+    return moment <= (entry.fetched_at or entry.found_at) <= now
 
 
 _NOT_OF_HOSTS: Final = frozenset("/\\?#@")

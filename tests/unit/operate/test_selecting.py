@@ -1,5 +1,6 @@
 """All URLs of a host, or with a pattern, are forgotten or fetched again, in one part or in several."""
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.unit.operate.answering import answering
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
 
 ALL = len(HOSTS) * EACH
+DAY_S = 86_400
 
 
 class Case:
@@ -87,6 +89,15 @@ def test_the_output_of_forgotten_urls_is_no_sign_that_they_were_lost(tmp_path: P
 
 def test_only_urls_whose_last_visit_is_older_are_queued_again(case: Case) -> None:
     assert case.crawl.do("recrawl", "--older-than", "1h", "--json").json()["taken"] == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--older-than", "1h")])
+def test_visits_from_before_the_clock_was_set_back_count_as_old(
+    case: Case, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true_time = time.time
+    monkeypatch.setattr("time.time", lambda: true_time() - DAY_S)
+    assert case.crawl.do("recrawl", *options, "--json").json()["taken"] == SETTLED * len(HOSTS)
 
 
 @pytest.mark.parametrize(
