@@ -241,10 +241,11 @@ def _next_number(state: FrontierState) -> int:
 
 
 def _engine(config: Config, components: Components, frontier: Frontier, *, on_stop: Callable[[], None]) -> Engine:
+    concurrency, spare = fetching.requests_at_once(config.fetch)
     return Engine(
         components,
-        concurrency=config.fetch.concurrency,
-        spare=config.fetch.spare,
+        concurrency=concurrency,
+        spare=spare,
         limits=run_limits(config, frontier),
         options=pipeline_options(config),
         on_stop=on_stop,

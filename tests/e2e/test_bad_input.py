@@ -18,6 +18,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawler.operate.opening import open_stored
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
 from crawler.testing.disks import mounted
 from crawler.testing.fetch.raw_server import CLOSE, Script, head, page, raw_server
 from frontier.leveldb.identity import FORMAT_OF_PARTS
@@ -394,6 +396,15 @@ def test_a_crawl_takes_as_many_open_files_as_it_can_have_and_says_that_it_needs_
     assert not (tmp_path / "crawl").exists()
     assert_told(limited(tmp_path, web, resource.RLIMIT_NOFILE, (20, 300)), COMPLETE)
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+def test_a_crawl_of_many_hosts_fetches_as_many_urls_at_once_as_it_may_open_files_for(tmp_path: Path) -> None:
+    params = WorldParams(hosts=60, pages_per_host=2, host_branching=60, page_bytes=500, slow=1.0, delay_s=0.05)
+    with running(params) as port:
+        web = Web(port, params)
+        ended = limited(tmp_path, web, resource.RLIMIT_NOFILE, (64, 64))
+        assert_told(ended, COMPLETE, "64 open files (ulimit -n): it fetches 12 URLs at once (fetch.concurrency)")
+        assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 
 
 def limited(folder: Path, web: Web, what: int, limits: tuple[int, int]) -> Ended:

@@ -1,5 +1,6 @@
 """Counts the client's connections, and decides which ones are kept."""
 
+import resource
 from collections.abc import Callable
 from typing import Final, Protocol
 from weakref import ref
@@ -8,8 +9,11 @@ import msgspec
 
 from crawler.fetch.connect.keeping import Idle, choose_to_close
 
+MIN_CONNECTIONS: Final = 256
 MAX_BYTES: Final = 64_000_000
 """Default limit of what open connections take."""
+_OTHER_FILES: Final = 40
+"""Open files of a crawl of a few hosts that are no connections: its state and output, pipes, lookups of names."""
 _WEIGHT: Final = 0.05
 """The weight of the last interval in the typical one."""
 _MAX_SERVERS = 10_000
@@ -150,3 +154,24 @@ class Connections:
                 self._forget(number)
                 idle[number].close()
         return id(connection) not in closed
+
+
+def requests_for(concurrency: int, spare: int) -> tuple[int, int]:
+    """How many requests may run at once, and how many more at most, if so many are wanted: as many as the process may
+    have connections for, and as many idle ones."""
+    most = max(_files_for_connections() // 2, 1)
+    return min(concurrency, most), min(spare, max(most - concurrency, 0))
+
+
+def connections_for(concurrency: int, spare: int) -> int:
+    """How many connections may stay open, if that many requests usually run at once, and `spare` more at most.
+
+    While so many are open, each of these requests may open one more, before idle ones are closed."""
+    wanted = max(4 * concurrency, MIN_CONNECTIONS) + spare
+    return min(wanted, max(_files_for_connections() - concurrency - spare, 1))
+
+
+def _files_for_connections() -> int:
+    """A quarter of the files that the process may open is left to others, and never less than these need."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return files - max(files // 4, _OTHER_FILES)

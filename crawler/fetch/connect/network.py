@@ -3,7 +3,6 @@ here."""
 
 import asyncio
 import re
-import resource
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
@@ -16,7 +15,7 @@ from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
-from crawler.fetch.connect.connections import ConnectionLimits, Connections
+from crawler.fetch.connect.connections import MIN_CONNECTIONS, ConnectionLimits, Connections, connections_for
 from crawler.fetch.connect.connector import RoutedConnector
 from crawler.fetch.connect.guard import AddressRefused, Guard, special_use
 from crawler.fetch.connect.handler import TolerantHandler
@@ -32,7 +31,6 @@ from crawler.page import ConnectionCounts
 from crawler.url.hosts import is_address, same_address
 from crawler.url.urls import host_of
 
-MIN_CONNECTIONS = 256
 DEFAULT_LIMITS = ConnectionLimits(count=MIN_CONNECTIONS)
 _KEEP_ALIVE_S = 70.0
 """Longer than nearly every rest of a host, and shorter than servers usually wait: nginx closes after 75 s."""
@@ -270,14 +268,6 @@ class Network:
         ):
             raise AddressRefused(f"{host} ({why})")
         return socket.socket(family, kind, protocol)
-
-
-def connections_for(concurrency: int, spare: int) -> int:
-    """How many connections may stay open, if that many requests usually run at once, and `spare` more at most.
-
-    A quarter of the files that the process may open is left to others."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(max(4 * concurrency, MIN_CONNECTIONS) + spare, files - files // 4)
 
 
 def _is_literal(host: str) -> bool:

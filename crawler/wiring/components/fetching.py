@@ -1,5 +1,7 @@
 """Makes what fetches pages: connections, routes, robots.txt and politeness."""
 
+import logging
+import resource
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
@@ -7,11 +9,11 @@ import msgspec
 from yarl import URL
 
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
-from crawler.fetch.connect.connections import ConnectionLimits
+from crawler.fetch.connect.connections import ConnectionLimits, connections_for, requests_for
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.lookup.dns import DnsResolver
 from crawler.fetch.connect.names import SystemResolver
-from crawler.fetch.connect.network import Network, connections_for
+from crawler.fetch.connect.network import Network
 from crawler.fetch.connect.routes import BadRoute, Routes
 from crawler.fetch.connect.tls.contexts import tls_context
 from crawler.fetch.cookies import Cookies
@@ -39,6 +41,8 @@ from crawler.wiring.plugins.loading import load
 from crawler.wiring.sites import Sites
 from frontier import Notes
 
+log = logging.getLogger(__name__)
+
 
 def fetcher(
     loaded: Loaded,
@@ -55,7 +59,8 @@ def fetcher(
     fetch = loaded.config.fetch
     network = Network(
         limits=ConnectionLimits(
-            count=connections_for(fetch.concurrency, fetch.spare), memory_bytes=fetch.max_connection_bytes
+            count=connections_for(*requests_for(fetch.concurrency, fetch.spare)),
+            memory_bytes=fetch.max_connection_bytes,
         ),
         per_host=max(there.config.politeness.per_host for there in [loaded, *Sites(loaded).alone()]),
         queues_of=queues_of,
@@ -77,6 +82,21 @@ def fetcher(
         may_ask=_may_ask(fetch),
         allows_port=allows_port,
     )
+
+
+def requests_at_once(fetch: Fetch) -> tuple[int, int]:
+    """`fetch.concurrency` and `fetch.spare`, or as much of both as the process may open files for, with a warning."""
+    concurrency, spare = requests_for(fetch.concurrency, fetch.spare)
+    if (concurrency, spare) != (fetch.concurrency, fetch.spare):
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        log.warning(
+            "this process may have %s open files (ulimit -n): it fetches %d URLs at once (fetch.concurrency), and up "
+            "to %d more from slow servers (fetch.spare)",
+            f"{files:,}",
+            concurrency,
+            spare,
+        )
+    return concurrency, spare
 
 
 def check_authorities(loaded: Loaded) -> None:

@@ -12,7 +12,7 @@ from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.wiring.components.content import archive_filter, wanted_content
 from crawler.wiring.components.disk_space import DiskSpace
-from crawler.wiring.components.fetching import robots_lifetimes
+from crawler.wiring.components.fetching import requests_at_once, robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
 from crawler.wiring.queue_settings import queue_settings
 from frontier import Budgeted, CrawlUrl, Frontier, part_links_of
@@ -79,10 +79,11 @@ class LiveSettings:
         adjustable.tell_sinks(config)
 
     def _replace_limits(self, config: Config) -> None:
-        engine, fetch = self._adjustable.engine, config.fetch
+        engine = self._adjustable.engine
+        concurrency, spare = requests_at_once(config.fetch)
         engine.set_options(pipeline_options(config))
-        self._adjustable.http.set_concurrency(fetch.concurrency, spare=fetch.spare)
-        engine.set_concurrency(fetch.concurrency, spare=fetch.spare)
+        self._adjustable.http.set_concurrency(concurrency, spare=spare)
+        engine.set_concurrency(concurrency, spare=spare)
         engine.set_limits(run_limits(config, self._adjustable.frontier))
 
 

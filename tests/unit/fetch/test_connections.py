@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from crawler.fetch.connect.connections import Connections
+from crawler.fetch.connect.connections import Connections, connections_for, requests_for
 from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
@@ -31,6 +31,19 @@ async def body(fetcher: HttpFetcher, url: str) -> bytes:
 
 def kind(answer: Fetched) -> FailureKind | None:
     return answer.kind if isinstance(answer, Failure) else None
+
+
+@pytest.mark.parametrize("files", [20, 64, 256, 1024, 1 << 16])
+def test_requests_and_idle_connections_leave_open_files_to_others(files: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (files, files))
+    for wanted in ((1, 0), (64, 500), (10_000, 10_000)):
+        concurrency, spare = requests_for(*wanted)
+        assert 1 <= concurrency <= wanted[0]
+        assert 0 <= spare <= wanted[1]
+        kept = connections_for(concurrency, spare)
+        assert kept >= 1
+        assert concurrency + spare + kept <= max(files - max(files // 4, 40), 2)
+        assert (concurrency, spare) == wanted or files < 1 << 16
 
 
 # what comes while nothing is asked
