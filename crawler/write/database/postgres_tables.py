@@ -1,6 +1,11 @@
-"""The tables of the PostgreSQL sink: makes and migrates them, and stores pages in them. Needs asyncpg."""
+"""The tables of the PostgreSQL sink: makes and migrates them, and stores pages in them. Needs asyncpg.
+
+A function that fails leaves its transaction open: drop the connection then. A server that does not answer would let a
+ROLLBACK wait as long as what failed.
+"""
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -49,7 +54,7 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
             f"expected a database with the encoding UTF8, found {encoding}, which can't hold all characters: "
             "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
         )
-    async with connection.transaction():
+    async with _transaction(connection):
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"onceover schema {schema}")
         await _migrate(connection, schema)
     # A server that loses what it has acknowledged would lose pages that are done.
@@ -66,13 +71,11 @@ async def check(connection: asyncpg.Connection, schema: str) -> None:
     """Prepare, and store a page without links, in a transaction that is rolled back. Raises as both of them."""
     transaction = connection.transaction()
     await transaction.start()
-    try:
-        await prepare(connection, schema)
-        values = tuple(_CHECKED if column.name == "number" else None for column in COLUMNS)
-        row = Row(number=_CHECKED, values=values, links=None, size_bytes=0)
-        await store(connection, schema, "onceover check", [row])
-    finally:
-        await transaction.rollback()
+    await prepare(connection, schema)
+    values = tuple(_CHECKED if column.name == "number" else None for column in COLUMNS)
+    row = Row(number=_CHECKED, values=values, links=None, size_bytes=0)
+    await store(connection, schema, "onceover check", [row])
+    await transaction.rollback()
 
 
 async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: Sequence[Row]) -> str | None:
@@ -80,7 +83,7 @@ async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: S
     replaced by a page of another URL: that was of another crawl with this name."""
     linked = [row for row in rows if row.links is not None]
     links = [(crawl, row.number, at, link) for row in linked for at, link in enumerate(row.links or ())]
-    async with connection.transaction():
+    async with _transaction(connection):
         pages = [(crawl, *_with_moments(row.values)) for row in rows]
         await connection.copy_records_to_table(_NEW_PAGES, records=pages, columns=_NAMES)
         replaced: str | None = await connection.fetchval(_upsert(schema))
@@ -95,13 +98,21 @@ async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: S
     return replaced
 
 
+@asynccontextmanager
+async def _transaction(connection: asyncpg.Connection, *, readonly: bool = False) -> AsyncIterator[None]:
+    transaction = connection.transaction(readonly=readonly)
+    await transaction.start()
+    yield
+    await transaction.commit()
+
+
 async def read_pages(
     connection: asyncpg.Connection, schema: str, crawl: str, columns: Sequence[str]
 ) -> AsyncIterator[list[Sequence[Any]]]:
     """Some columns of all pages of a crawl, by their numbers."""
     names = ", ".join(f'"{name}"' for name in columns)
     query = f'SELECT {names} FROM "{schema}".pages WHERE crawl = $1 ORDER BY number'  # noqa: S608  # our names
-    async with connection.transaction(readonly=True):
+    async with _transaction(connection, readonly=True):
         batch: list[Sequence[Any]] = []
         async for row in connection.cursor(query, crawl, prefetch=_READ_AT_ONCE):
             batch.append(row)

@@ -16,7 +16,8 @@ from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database.postgres import DESCRIPTOR, PostgresOptions, PostgresSink
 from crawler.write.database.postgres_client import FIRST_PAUSE_S, LONGEST_PAUSE_S, PostgresClient, Target
 from crawler.write.database.postgres_dsn import Named, read_dsn
-from crawler.write.database.rows import Row
+from crawler.write.database.postgres_tables import prepare, store
+from crawler.write.database.rows import Row, RowOptions, row_of
 from crawler.write.descriptor import Parameters
 from tests.postgres import PostgresServer, owned_by_server, running_postgres
 from tests.unit.write.database.samples import rich_page
@@ -259,6 +260,22 @@ async def test_a_server_that_is_killed_in_mid_batch_loses_nothing_and_repeats_no
             assert acknowledged <= set(numbers(server, "onceover"))
         assert set(numbers(server, "onceover")) - {1_000_000} == set(range(2000))
         await sink.aclose()
+
+
+async def test_a_change_that_takes_too_long_is_not_rolled_back(server: PostgresServer) -> None:
+    """A server that does not answer would let the ROLLBACK take as long again. The client drops the connection."""
+    connection = await asyncpg.connect(server.dsn)
+    other = await asyncpg.connect(server.dsn)
+    try:
+        await prepare(connection, "slow")
+        await other.execute("BEGIN; LOCK TABLE slow.pages")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await store(connection, "slow", "docs", [row_of(*rich_page(7), RowOptions())])
+        assert connection.is_in_transaction()
+    finally:
+        connection.terminate()
+        other.terminate()
 
 
 async def test_a_server_that_does_not_answer_is_asked_less_and_less_often() -> None:
