@@ -28,6 +28,8 @@ class Batches:
         """`store` stores all rows of a batch or none. No two of them have the same number."""
         self._store = store
         self._waiting: deque[_Waiting] = deque()
+        self._batch: list[_Waiting] = []
+        """What is being stored."""
         self._task: asyncio.Task[None] | None = None
 
     async def add(self, row: Row) -> None:
@@ -39,10 +41,14 @@ class Batches:
             self._task = asyncio.create_task(self._store_all(), name="database batches")
         await waiting.stored
 
-    async def aclose(self) -> None:
-        """Return once nothing waits any more."""
-        if self._task is not None:
-            await asyncio.shield(self._task)
+    async def aclose(self, *, cancels: bool = False) -> None:
+        """Return once nothing waits any more. If it `cancels`, it cancels `store` when all writers were cancelled."""
+        task = self._task
+        if task is None:
+            return
+        if cancels and all(each.stored.done() for each in (*self._batch, *self._waiting)):
+            task.cancel()
+        await asyncio.wait([task])
 
     async def _store_all(self) -> None:
         try:
@@ -55,7 +61,7 @@ class Batches:
                 self._waiting.popleft().stored.cancel()
 
     async def _store_next(self) -> None:
-        batch = self._take()
+        batch = self._batch = self._take()
         if not batch:
             return
         try:

@@ -73,7 +73,8 @@ class PostgresSink:
 
     async def aclose(self) -> None:
         self._closed = True
-        await self._batches.aclose()
+        # A crawl that stops at once does not wait for a server that does not answer.
+        await self._batches.aclose(cancels=True)
         await self._client.aclose()
 
 

@@ -20,12 +20,14 @@ class Store:
         self.batches: list[list[int]] = []
         self.may_store = asyncio.Event()
         self.error: Exception | None = None
+        self.has_stored = False
 
     async def __call__(self, rows: Sequence[Row]) -> None:
         self.batches.append([row.number for row in rows])
         await self.may_store.wait()
         if self.error is not None:
             raise self.error
+        self.has_stored = True
 
 
 async def turn() -> None:
@@ -106,6 +108,24 @@ async def test_closing_waits_for_what_was_added() -> None:
     await closing
     assert writing.done()
     await batches.aclose()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_closing_cancels_only_what_no_writer_waits_for(waits: bool) -> None:
+    store = Store()
+    batches = Batches(store)
+    writing = [asyncio.create_task(batches.add(row(number))) for number in range(3)]
+    await turn()
+    for task in writing[waits:]:
+        task.cancel()
+    await turn()
+    closing = asyncio.create_task(batches.aclose(cancels=True))
+    await turn()
+    assert closing.done() is not waits
+    store.may_store.set()
+    await asyncio.wait([closing, *writing])
+    assert [task.cancelled() for task in writing] == [not waits, True, True]
+    assert store.has_stored is waits
 
 
 async def test_an_error_that_nobody_expects_reaches_the_writer() -> None:
