@@ -12,6 +12,7 @@ import msgspec
 
 from crawler.background import Repeating
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import replaced_directories
 from crawler.disk.pruned import Cycle, read_pruned, write_pruned
 from crawler.page import rfc3339
 from crawler.prune.choosing import Keep
@@ -199,13 +200,16 @@ class Keeping:
 
     def _lacks_copies(self, *, archives: bool, is_resumed: bool) -> bool:
         """Whether it archives, and a run before did not, so that the archive lacks pages or has old ones. Notes it if
-        this run does not. Raises `OSError` and `DirectoryRefused`."""
-        pruned, outputs = read_pruned(self._own), list(self._outputs())
-        has_archive = any(file.is_archive for file in output_files(outputs)) or any(
-            each.cycles or each.total("warc").files for each in map(read_pruned, outputs)
+        this run does not. A part also heeds what was noted before the crawl was divided; what other parts archive tells
+        nothing of its pages. Raises `OSError` and `DirectoryRefused`."""
+        replaced = [CrawlDirectory(each) for each in replaced_directories(self._own.original)]
+        pruned, before = read_pruned(self._own), [read_pruned(each) for each in replaced]
+        has_archive = any(file.is_archive for file in output_files([self._own, *replaced])) or any(
+            each.cycles or each.total("warc").files for each in (pruned, *before)
         )
         if archives:
-            return pruned.lacks_pages or (is_resumed and not has_archive)
+            lacked_before = not pruned.cycles and any(each.lacks_pages for each in before)
+            return pruned.lacks_pages or lacked_before or (is_resumed and not has_archive)
         if has_archive and not pruned.lacks_pages:
             write_pruned(self._own, msgspec.structs.replace(pruned, lacks_pages=True))
         return False

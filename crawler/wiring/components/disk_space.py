@@ -13,7 +13,7 @@ import msgspec
 from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard, one_on_each_disk
-from crawler.disk.layout import output_directories, part_directories, whole_crawl
+from crawler.disk.layout import output_directories, part_directories, replaced_directories, whole_crawl
 from crawler.disk.pruned import read_pruned
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
@@ -115,11 +115,13 @@ def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
 
 
 def _since(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> VisitsSince:
-    """When the present cycle began, or later: after the last page of any archive that was pruned."""
+    """When the present cycle began, or the last one before the crawl was divided as it is now. Or later: after the last
+    page of any archive that was pruned."""
     pruned = [read_pruned(each).total("warc").last for each in outputs]
     moments = [datetime.fromisoformat(each).timestamp() + 1 for each in pruned if each is not None]
-    cycles = read_pruned(own).cycles
-    moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in cycles]
+    cycles, replaced = read_pruned(own).cycles, map(CrawlDirectory, replaced_directories(own.original))
+    before = [cycle for each in replaced for cycle in read_pruned(each).cycles]
+    moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in (*before, *cycles)]
     return VisitsSince(number=cycles[-1].number if cycles else 0, at=max(moments, default=0.0))
 
 

@@ -276,6 +276,47 @@ def test_the_archive_begins_anew_if_no_run_before_archived(tmp_path: Path) -> No
     assert len(read_pruned(crawl).cycles) == 1
 
 
+def _divided(folder: Path, *names: str) -> list[CrawlDirectory]:
+    """The parts of a crawl that had its archive in `before`."""
+    write_layout(folder, msgspec.structs.replace(Layout.begin(len(names)), earlier=("before",)))
+    return [CrawlDirectory(folder / name) for name in names]
+
+
+def _began_anew(part: CrawlDirectory) -> bool:
+    """Whether a part asks for a page as a whole that was visited before."""
+    part.warc.mkdir(parents=True, exist_ok=True)
+    space = _space(load(None, overrides=["output.warc=true"], environ={}, require_seeds=False), part, lambda _: None)
+    asyncio.run(space.keeping.prepare(is_resumed=True))
+    return not space.keeping.may_be_conditional(url(0, 1.0))
+
+
+def test_archives_of_another_part_tell_nothing_of_the_pages_of_a_part(tmp_path: Path) -> None:
+    first, second = _divided(tmp_path, "part-0", "part-1")
+    write(first.path, [whole(0)])
+    assert [_began_anew(each) for each in (first, second)] == [False, True]
+    assert not read_pruned(first).cycles
+
+
+@pytest.mark.parametrize(
+    ("noted", "begins"),
+    [
+        (Pruned(), []),
+        (Pruned(lacks_pages=True), ["part-0", "part-1"]),
+        (Pruned(cycles=[Cycle(began=rfc3339(NOW), first=0)]), []),
+    ],
+    ids=["archived", "lacks pages", "began anew"],
+)
+def test_a_part_heeds_what_the_archive_lacked_before_the_crawl_was_divided(
+    tmp_path: Path, noted: Pruned, begins: Sequence[str]
+) -> None:
+    before = write(tmp_path / "before", [whole(0)])
+    write_pruned(before, noted)
+    parts = _divided(tmp_path, "part-0", "part-1")
+    for _ in range(2):
+        assert [_began_anew(each) for each in parts] == [noted != Pruned()] * 2
+    assert [each.path.name for each in parts if read_pruned(each).cycles] == begins
+
+
 class _Returning:
     """A crawl that visits pages which never change, by a clock of its own."""
 
