@@ -48,7 +48,7 @@ from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.plugins.guarded_frontier import guarded_frontier
 from crawler.wiring.queue_settings import grouping
-from crawler.wiring.revisiting import make_planning, revisits
+from crawler.wiring.revisiting import make_planning, revisits, with_whole_sitemaps
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, LeaseSource, membership, share_pace, share_with_parts
 from crawler.wiring.sites import Sites
@@ -220,7 +220,7 @@ async def _make_components(
         planning=planning,
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,
-        may_be_conditional=space.may_be_conditional,
+        may_be_conditional=with_whole_sitemaps(space.may_be_conditional, planning),
         archive_began=(lambda: space.keeping.since) if config.output.warc else VisitsSince,
     )
     await space.start(stack)

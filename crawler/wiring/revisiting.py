@@ -12,6 +12,7 @@ from crawler.discover.marks import name_of_page
 from crawler.discover.scope import Scope, pattern_search, refusal_of_admitted
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
+from crawler.page import SITEMAP
 from crawler.protocols import Discovery
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
@@ -127,6 +128,16 @@ def make_planning(loaded: Loaded, pages: KnownPages | None = None, *, parts: int
     others = _schedule(config, (lambda: 0) if pages is None else pages.count, parts)
     schedule = ByPattern(patterns, others, gone_s=recrawl.max_interval_s)
     return VisitPlanning(schedule, sitemaps=others if isinstance(others, BySitemap) else None, pages=pages)
+
+
+def with_whole_sitemaps(
+    may_be_conditional: Callable[[CrawlUrl], bool], planning: VisitPlanning | None
+) -> Callable[[CrawlUrl], bool]:
+    """Whether the request for a URL may be conditional. If pages are visited because of what sitemaps say, it may not
+    for a sitemap: one that has not changed may now say something else of a page, which was visited since."""
+    if planning is None or not planning.follows_sitemaps:
+        return may_be_conditional
+    return lambda url: url.kind != SITEMAP and may_be_conditional(url)
 
 
 def _schedule(config: Config, pages: Callable[[], int], parts: int) -> Schedule:
