@@ -46,10 +46,17 @@ def test_a_waiting_url_is_named_by_what_is_fetched_so_that_what_was_removed_come
     assert (found.canonical, found.queue_key) == ("http://a.test/", "test,a")
 
 
-def test_a_redirect_that_leads_to_the_same_name_is_not_lost_in_what_led_to_it() -> None:
-    target = url("http://a.test/x/", via="http://a.test/x", kind=LinkKind.REDIRECT)
-    assert naming("trailing-slash").name_pending(target).canonical == "http://a.test/x#redirect-1"
-    assert naming().name_pending(target).canonical == "http://a.test/x/"
+@pytest.mark.parametrize("kind", [LinkKind.REDIRECT, LinkKind.EMBED])
+def test_a_redirect_that_leads_to_the_same_name_is_not_lost_in_what_led_to_it(kind: LinkKind) -> None:
+    target = url("http://a.test/x/", via="http://a.test/x", kind=kind)
+    found = naming("trailing-slash").name_pending(target)
+    assert (found.canonical, found.kind) == ("http://a.test/x#redirect-1", LinkKind.REDIRECT)
+    assert naming().name_pending(target) == msgspec.structs.replace(target, queue_key="test,a")
+
+
+def test_an_embed_without_a_redirect_that_has_the_name_of_its_page_is_that_page() -> None:
+    embed = msgspec.structs.replace(url("http://a.test/x/", via="http://a.test/x", kind=LinkKind.EMBED), redirects=0)
+    assert naming("trailing-slash").name_pending(embed).canonical == "http://a.test/x"
 
 
 def test_a_page_after_a_redirect_that_has_another_name_by_now_has_the_name_of_a_page() -> None:
