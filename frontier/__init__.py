@@ -105,9 +105,10 @@ from frontier.values import (
     StoreRefused,
     UrlState,
 )
-from frontier.visits import LastVisit, VisitsSince, add_visit
+from frontier.visits import MAX_HISTORY, LastVisit, VisitsSince, add_visit
 
 __all__ = [
+    "MAX_HISTORY",
     "MAX_LINEAGE",
     "MAX_PARTS",
     "ActiveQueue",

@@ -1,13 +1,15 @@
 """The settled URLs of which the output of a crawl tells: of several visits the last one.
 
-Records are read from the end, so a URL that was visited once takes no room. A visit at which the server said that the
-page has not changed waits in a temporary file for the one before, which says what the page holds. Visits without a
-record, of which the archive tells, lie there, too, and the header that records lack, by which the next visit may ask.
+Records are read from the end, so a URL that was visited once takes no room. One that was visited again waits in a
+temporary file for the visits before, which tell how often it had changed, and what it holds if the server said that it
+has not. Visits without a record, of which the archive tells, lie there, too, and the header that records lack, by which
+the next visit may ask.
 """
 
 import sqlite3
 from collections.abc import Iterator
 from http import HTTPStatus
+from typing import Final
 
 import msgspec
 
@@ -27,14 +29,35 @@ from crawler.wiring.recovery.entries import RecordUrls, entry_of_record
 from crawler.wiring.recovery.facts import room
 from crawler.wiring.recovery.sources import Sources
 from crawler.write.records import newest_records, read_records
-from frontier import LedgerEntry
+from frontier import MAX_HISTORY, LastVisit, LedgerEntry, add_visit
 
 _TABLES = """
-    CREATE TABLE unchanged (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
+    CREATE TABLE waiting (
+        canonical TEXT PRIMARY KEY, number TEXT, visits BLOB, is_own INTEGER, is_copyless INTEGER
+    ) WITHOUT ROWID;
     CREATE TABLE unrecorded (canonical TEXT PRIMARY KEY, number TEXT, entry BLOB, is_own INTEGER) WITHOUT ROWID;
     CREATE TABLE dated (number TEXT PRIMARY KEY, last_modified TEXT) WITHOUT ROWID;
     CREATE TABLE copies (number TEXT PRIMARY KEY, copy TEXT) WITHOUT ROWID;
 """
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class _Visits(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+    """The visits of a URL that were read so far, from the last one back."""
+
+    entry: LedgerEntry
+    """Of the last one, with the history that follows from all."""
+    is_copyless: bool
+    """Whether none of them says what the page holds."""
+    began_at: float | None
+    """When the first of them was; None if that is not known."""
+    changed: bool | None
+    """Whether the page had changed at the first of them since the one before; None if that is not known."""
+
+
+_VISITS: Final = msgspec.msgpack.Decoder(_Visits)
 
 
 class SettledUrls:
@@ -85,8 +108,9 @@ class SettledUrls:
                 yield None
             yield from self._of_records(directory)
             yield from self._of_captures()
-        yield from self._stored("unchanged")
-        for (number,) in self._database.execute("SELECT number FROM unchanged"):
+        for (visits,) in self._database.execute("SELECT visits FROM waiting WHERE is_own"):
+            yield _VISITS.decode(visits).entry
+        for (number,) in self._database.execute("SELECT number FROM waiting WHERE is_copyless"):
             self.copyless.add(int(number))
 
     def _of_records(self, directory: CrawlDirectory) -> Iterator[LedgerEntry | None]:
@@ -105,11 +129,16 @@ class SettledUrls:
             self.visits += is_own
             last_modified = self._last_modified_of(record.number) if has_copy(record) else None
             entry = msgspec.structs.replace(entry, settled_in=lineage, last_modified=last_modified)
-            is_copyless = record.change == Change.NOT_MODIFIED
+            visits = _Visits(
+                entry=entry,
+                is_copyless=record.change == Change.NOT_MODIFIED,
+                began_at=entry.fetched_at,
+                changed=None if record.change is None else record.change == Change.CHANGED,
+            )
             if self._unrecorded and (later := self._later_unrecorded(entry)) is not None:
                 entry = self._after(entry, later)
-                is_copyless = self._is_copyless(entry)
-            yield self._take(entry, is_own=is_own, is_copyless=is_copyless)
+                visits = msgspec.structs.replace(visits, entry=entry, is_copyless=self._is_copyless(entry))
+            yield self._take(visits, is_own=is_own, has_earlier=record.visit > 1)
 
     def _store_captures(self, directory: CrawlDirectory) -> Iterator[int]:
         """Store what the archive tells of visits without a record: of several of one URL the last one. Yields the
@@ -147,7 +176,9 @@ class SettledUrls:
         self.visits += is_own
         entry = msgspec.structs.replace(entry, settled_in=lineage, last_modified=visit.last_modified)
         before = self._unrecorded_of(entry.canonical)
-        self._store("INSERT OR REPLACE", "unrecorded", self._after(before, entry) if before else entry, is_own=is_own)
+        entry = self._after(before, entry) if before else entry
+        row = entry.canonical, str(entry.number), _encode(entry), is_own
+        self._database.execute("INSERT OR REPLACE INTO unrecorded VALUES (?, ?, ?, ?)", row)
         self._unrecorded += before is None
 
     def _unrecorded_of(self, canonical: str) -> LedgerEntry | None:
@@ -166,27 +197,41 @@ class SettledUrls:
     def _of_captures(self) -> Iterator[LedgerEntry | None]:
         for stored, is_own in self._database.execute("SELECT entry, is_own FROM unrecorded"):
             entry = _decoded(stored)
-            yield self._take(entry, is_own=bool(is_own), is_copyless=self._is_copyless(entry))
+            visits = _Visits(entry=entry, is_copyless=self._is_copyless(entry), began_at=None, changed=None)
+            yield self._take(visits, is_own=bool(is_own), has_earlier=False)
         self._database.execute("DELETE FROM unrecorded")
         self._unrecorded = 0
 
-    def _take(self, entry: LedgerEntry, *, is_own: bool, is_copyless: bool) -> LedgerEntry | None:
-        """The entry of a URL, once it is known what the URL held. Visits come from the last to the first."""
-        if is_copyless:
-            self._store("INSERT OR IGNORE", "unchanged", entry, is_own=is_own)
+    def _take(self, visits: _Visits, *, is_own: bool, has_earlier: bool) -> LedgerEntry | None:
+        """The entry of a URL, once all is known of it. Visits come from the last to the first."""
+        if self._waiting and (later := self._taken_out(visits.entry.canonical)) is not None:
+            visits = self._joined(visits, later)
+        if visits.is_copyless or (has_earlier and len(visits.entry.history) < MAX_HISTORY):
+            row = visits.entry.canonical, str(visits.entry.number), _encode(visits), is_own, visits.is_copyless
+            self._database.execute("INSERT INTO waiting VALUES (?, ?, ?, ?, ?)", row)
             self._waiting += 1
             return None
-        entry = self._with_later(entry) if self._waiting else entry
-        return entry if is_own else None
+        return visits.entry if is_own else None
 
-    def _with_later(self, entry: LedgerEntry) -> LedgerEntry:
-        """The entry of the last visit at which the page had not changed since this one, if there is any."""
-        where = (entry.canonical,)
-        found = self._database.execute("SELECT entry FROM unchanged WHERE canonical = ?", where).fetchone()
+    def _taken_out(self, canonical: str) -> _Visits | None:
+        found = self._database.execute("SELECT visits FROM waiting WHERE canonical = ?", (canonical,)).fetchone()
         if found is None:
-            return entry
-        self._database.execute("DELETE FROM unchanged WHERE canonical = ?", where)
-        return self._unchanged_since(entry, _decoded(found[0]))
+            return None
+        self._database.execute("DELETE FROM waiting WHERE canonical = ?", (canonical,))
+        self._waiting -= 1
+        return _VISITS.decode(found[0])
+
+    def _joined(self, before: _Visits, later: _Visits) -> _Visits:
+        """What a visit and those after it tell."""
+        entry = later.entry
+        if later.is_copyless and not before.is_copyless:
+            entry = self._unchanged_since(before.entry, entry)
+        if later.began_at is not None and later.changed is not None:
+            last_visit = LastVisit(visits=1, fetched_at=before.began_at)
+            first = add_visit(last_visit, fetched_at=later.began_at, changed=later.changed)
+            entry = msgspec.structs.replace(entry, history=(*first, *entry.history)[-MAX_HISTORY:])
+        is_copyless = before.is_copyless and later.is_copyless
+        return msgspec.structs.replace(before, entry=entry, is_copyless=is_copyless)
 
     def _unchanged_since(self, entry: LedgerEntry, later: LedgerEntry) -> LedgerEntry:
         """The entry of a later visit at which the page had not changed."""
@@ -216,16 +261,6 @@ class SettledUrls:
     def _is_copyless(self, entry: LedgerEntry) -> bool:
         """Whether nothing so far says what a page holds that has not changed."""
         return entry.status == HTTPStatus.NOT_MODIFIED and self.copy_of(entry.number) is None
-
-    def _store(self, how: str, table: str, entry: LedgerEntry, *, is_own: bool) -> None:
-        self._database.execute(
-            f"{how} INTO {table} VALUES (?, ?, ?, ?)",  # ours
-            (entry.canonical, str(entry.number), msgspec.msgpack.encode(entry), is_own),
-        )
-
-    def _stored(self, table: str) -> Iterator[LedgerEntry]:
-        for (entry,) in self._database.execute(f"SELECT entry FROM {table} WHERE is_own"):  # noqa: S608 - ours
-            yield _decoded(entry)
 
 
 def _decoded(entry: bytes) -> LedgerEntry:
