@@ -20,7 +20,7 @@ from crawler.discover.links.details import link_details, stays_on
 from crawler.discover.links.external import ExternalLinks, external_redirect
 from crawler.discover.links.filter import LinkFilter, LinkRefusal, LinkRules
 from crawler.discover.links.followed import FollowedLinks
-from crawler.discover.marks import after_redirect, name_of_page
+from crawler.discover.marks import after_redirect, is_target, name_of_page
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, EXTERNAL, SITEMAP, Link, LinkDetail, LinkKind, Redirect
@@ -168,7 +168,7 @@ class ScopedDiscovery:
             return external_redirect(target, parent, self._scope)
         if refusal is not None:
             return refusal
-        canonical, kind = target.canonical, self._kind_of_target(target, parent)
+        canonical = target.canonical
         if (
             canonical == parent.canonical
             or _is_back_to_https(target, parent)
@@ -178,14 +178,13 @@ class ScopedDiscovery:
             # target already, and we would lose the page; so it does if https had no connection, but has one by now, and
             # if the server had to set a cookie first. No other canonical URL has a fragment.
             canonical = after_redirect(canonical, parent.redirects + 1)
-            kind = SITEMAP if parent.kind == SITEMAP else LinkKind.REDIRECT
         return CrawlUrl(
             url=target.url,
             canonical=canonical,
             queue_key=target.queue_key,
             depth=parent.depth,
             via=parent.via if parent.kind == SITEMAP else parent.url,
-            kind=kind,
+            kind=self._kind_of_target(target, parent),
             anchor=None if redirect.message is None else parent.anchor,
             weight=parent.weight,
             precedence=parent.precedence,
@@ -195,10 +194,12 @@ class ScopedDiscovery:
 
     def _kind_of_target(self, target: Target, parent: CrawlUrl) -> LinkKind:
         """Where a sitemap redirects to is one. An embed that leads out of the seeds' scope stays one, so that it
-        lends its host to no link: servers redirect images of other sites to pages."""
+        lends its host to no link: servers redirect images of other sites to pages. Where embeds may come from
+        anywhere, each stays one: its next redirect may lead there."""
         if parent.kind == SITEMAP:
             return SITEMAP
-        return LinkKind(parent.kind) if parent.kind in EMBEDDED and self._is_outside(target) else LinkKind.REDIRECT
+        stays = parent.kind in EMBEDDED and (self._scope.distinguishes_embeds or self._is_outside(target))
+        return LinkKind(parent.kind) if stays else LinkKind.REDIRECT
 
     def _is_outside(self, target: Target | BadUrl) -> bool:
         """Whether the crawl has no pages there, unless one lends its host to it."""
@@ -209,7 +210,7 @@ class ScopedDiscovery:
         crawl keeps. A restart forgets all but the last two."""
         if not redirect.keeps_cookies:
             return ()
-        if not _is_target(parent) or parent.via is None:
+        if not is_target(parent) or parent.via is None:
             return (parent.url,)
         chain = (*self._chains.get(parent.url, (parent.via,)), parent.url)
         self._chains[target.url] = chain
@@ -226,12 +227,7 @@ def _count_reasons(refusals: Sequence[tuple[str, str]]) -> dict[str, int]:
 
 def _is_back_to_https(target: Target, parent: CrawlUrl) -> bool:
     """Whether http, which was tried because https had no connection, redirects to https."""
-    return _is_target(parent) and parent.anchor is not None and target.url == parent.via
-
-
-def _is_target(url: CrawlUrl) -> bool:
-    """Whether a redirect has led there."""
-    return url.kind == LinkKind.REDIRECT or (url.kind in EMBEDDED and url.redirects > 0)
+    return is_target(parent) and parent.anchor is not None and target.url == parent.via
 
 
 def _sets_cookies(redirect: Redirect) -> bool:

@@ -10,6 +10,9 @@ No canonical URL has a fragment, so a mark begins with `#`:
 from collections.abc import Iterator
 from typing import Final
 
+from crawler.page import EMBEDDED, LinkKind
+from frontier import CrawlUrl
+
 EXTERNAL: Final = "#external"
 _REDIRECT: Final = "#redirect-"
 _MOST_REDIRECTS: Final = 10
@@ -23,6 +26,11 @@ def after_redirect(canonical: str, redirects: int, /) -> str:
 
 def is_after_redirect(name: str, /) -> bool:
     return _REDIRECT in name
+
+
+def is_target(url: CrawlUrl, /) -> bool:
+    """Whether a redirect has led there."""
+    return url.kind == LinkKind.REDIRECT or (url.kind in EMBEDDED and url.redirects > 0)
 
 
 def is_check(name: str, /) -> bool:

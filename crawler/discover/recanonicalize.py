@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from crawler.discover.marks import after_redirect, is_after_redirect, is_check
+from crawler.discover.marks import after_redirect, is_after_redirect, is_check, is_target
 from crawler.discover.precedence import parallel_key
-from crawler.page import EMBEDDED, LinkKind
 from crawler.url.urls import UrlReader
 from frontier import CrawlUrl, LedgerEntry
 
@@ -35,19 +34,13 @@ class Recanonicalizer:
             return url  # too long for the new limit
         _, mark, rest = url.canonical.partition("#")
         canonical = self._marked(target.canonical, mark + rest, url.via)
-        kind = url.kind
-        if not mark and _is_target(url) and url.via and self._urls.canonical_of(url.via) == canonical:
+        if not mark and is_target(url) and url.via and self._urls.canonical_of(url.via) == canonical:
             # As `discovery` does for a redirect; otherwise the page would have the name of its redirect, and be lost.
-            canonical, kind = after_redirect(canonical, url.redirects), LinkKind.REDIRECT
+            canonical = after_redirect(canonical, url.redirects)
         key = parallel_key(target.queue_key, canonical, self._parallel)
-        return msgspec.structs.replace(url, canonical=canonical, queue_key=key, kind=kind)
+        return msgspec.structs.replace(url, canonical=canonical, queue_key=key)
 
     def _marked(self, canonical: str, mark: str, via: str | None) -> str:
         """A canonical URL with its mark, unless that is due to a redirect which has another name by the new rules."""
         is_due = not is_after_redirect(mark) or via is None or self._urls.canonical_of(via) == canonical
         return canonical + mark if is_due or is_check(mark) else canonical
-
-
-def _is_target(url: CrawlUrl) -> bool:
-    """Whether a redirect led there. The target of an embed stays one out of the scope of the seeds."""
-    return url.kind == LinkKind.REDIRECT or (url.kind in EMBEDDED and url.redirects > 0)

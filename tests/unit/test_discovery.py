@@ -506,12 +506,34 @@ def test_an_embed_from_elsewhere_leads_to_no_sitemaps_of_its_host() -> None:
     assert len(run_all(discovery(offsite_embeds=True).sitemaps(given, parent=page("https://cdn.test/"))).urls) == 2
 
 
-def test_an_embed_that_redirects_within_the_scope_is_a_redirect() -> None:
-    made = discovery(offsite_embeds=True)
+def test_an_embed_that_redirects_within_the_scope_is_a_redirect_unless_embeds_may_come_from_anywhere() -> None:
     embed = msgspec.structs.replace(page(), kind=LinkKind.EMBED)
-    target = made.redirect(redirect("/b"), parent=embed)
-    assert isinstance(target, CrawlUrl)
-    assert target.kind is LinkKind.REDIRECT
+    for offsite_embeds, kind in ((False, LinkKind.REDIRECT), (True, LinkKind.EMBED)):
+        target = discovery(offsite_embeds=offsite_embeds).redirect(redirect("/b"), parent=embed)
+        assert isinstance(target, CrawlUrl)
+        assert target.kind is kind
+
+
+def test_an_embed_may_redirect_within_the_scope_before_it_leads_elsewhere() -> None:
+    made, there = discovery(offsite_embeds=True), page()
+    [there] = run_all(made.links(PAGE, links("/logo", kind=LinkKind.EMBED), parent=there)).urls
+    for location in ("/logo.png", "https://cdn.test/logo.png"):
+        target = made.redirect(redirect(location, url=there.url), parent=there)
+        assert isinstance(target, CrawlUrl)
+        there = target
+    assert (there.url, there.kind) == ("https://cdn.test/logo.png", LinkKind.EMBED)
+    refused = discovery().redirect(redirect("https://cdn.test/logo.png", url=PAGE), parent=page())
+    assert refused is Refusal.OUT_OF_SCOPE
+
+
+def test_an_embed_from_elsewhere_that_is_asked_for_again_with_a_cookie_opens_no_way_into_its_host() -> None:
+    made, there = discovery(offsite_embeds=True), "https://cdn.test/a.png"
+    [embed] = run_all(made.links(PAGE, links(there, kind=LinkKind.EMBED), parent=page())).urls
+    again = made.redirect(with_cookies(there, url=there, headers=COOKIE), parent=embed)
+    assert isinstance(again, CrawlUrl)
+    assert (again.canonical, again.kind) == (f"{there}#redirect-1", LinkKind.EMBED)
+    found = run_all(made.links(there, links("/about"), parent=again))
+    assert (list(found.urls), found.refused) == ([], {Refusal.OUT_OF_SCOPE: 1})
 
 
 def named(*hrefs: str, made: ScopedDiscovery | None = None) -> Sequence[CrawlUrl]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from config import Config
 from crawler.discover.marks import EXTERNAL, after_redirect
 from crawler.discover.precedence import parallel_key
-from crawler.page import LinkKind, PageRecord
+from crawler.page import EMBEDDED, LinkKind, PageRecord
 from crawler.record import has_copy, note_of
 from crawler.url.urls import UrlReader
 from crawler.wiring.queue_settings import parallel_queues
@@ -37,7 +37,8 @@ class RecordUrls:
         except ValueError:
             return None
         canonical = target.canonical
-        if kind == LinkKind.REDIRECT and via is not None and self._urls.canonical_of(via) == canonical:
+        may_be_target = kind == LinkKind.REDIRECT or kind in EMBEDDED
+        if may_be_target and via is not None and self._urls.canonical_of(via) == canonical:
             canonical = after_redirect(canonical, 1)  # see `ScopedDiscovery.redirect`
         if kind == LinkKind.EXTERNAL:
             canonical += EXTERNAL

@@ -13,7 +13,7 @@ from config import Loaded
 from crawler.discover.marks import is_after_redirect, is_check, name_of_page, names_after_redirects, names_of_checks
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
-from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
+from crawler.page import EMBEDDED, REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.page.number_set import NumberSet
 from crawler.record import FILTER_REASONS
@@ -40,7 +40,6 @@ COPYLESS: Final = "no other record says what it holds"
 
 UNARCHIVED_REASONS = REPEAT_REASONS | FILTER_REASONS
 """Of pages that the archive may lack. The ledger does not say whether a page that repeats another was left out."""
-
 
 _PAGE_BITS = 16
 _DEEPEST = 255
@@ -136,10 +135,12 @@ class Reconciliation:
         names = [canonical]
         if record.kind == LinkKind.EXTERNAL:
             names = [*names_of_checks(canonical)]
-        if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
+        if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP, *EMBEDDED):
             names += names_after_redirects(canonical)
-        found = [known.entry for name in names if (known := self._ledger.known(name)) is not None]
-        return next((entry for entry in found if entry.number == record.number), found[0] if found else None)
+        found = (known.entry for name in names if (known := self._ledger.known(name)) is not None)
+        first = next(found, None)
+        is_it = first is None or first.number == record.number
+        return first if is_it else next((entry for entry in found if entry.number == record.number), first)
 
     def _captures(self) -> Iterator[Difference]:
         with closing(Facts()) as facts:
