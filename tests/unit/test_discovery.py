@@ -268,6 +268,12 @@ def test_what_a_page_names_for_later_is_no_deeper_than_pages(rel: str) -> None:
     assert [url.link_count for url in run_all(made.links(PAGE, given, parent=page(depth=4))).urls] == [2]
 
 
+@pytest.mark.parametrize("rel", ["stylesheet prefetch", "prefetch shortcut icon", "modulepreload prefetch"])
+def test_what_a_page_shows_now_is_needed_also_if_it_is_named_for_later_too(rel: str) -> None:
+    given = links("a", kind=LinkKind.EMBED, rel=rel)
+    assert len(run_all(discovery(max_depth=4).links(PAGE, given, parent=page(depth=4))).urls) == 1
+
+
 @pytest.mark.parametrize("kind", [LinkKind.SITEMAP, LinkKind.SEED])
 def test_images_of_sitemaps_are_as_deep_as_the_pages_that_these_list(kind: LinkKind) -> None:
     given = [*links("b.png", kind=LinkKind.EMBED), *links("b", kind=LinkKind.LISTED)]

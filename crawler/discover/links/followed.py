@@ -23,6 +23,9 @@ MOST_STEPS_TO_EMBEDS: Final = 5
 which names a font. Without a limit, style sheets that import others could go on forever."""
 _FOR_LATER: Final = frozenset({"prefetch", "enclosure"})
 """The `rel` of embeds that the page itself does not show: prefetched ones are mostly pages."""
+_FOR_NOW: Final = frozenset({"stylesheet", "icon", "preload", "modulepreload"})
+"""The `rel` of embeds that it shows, whatever else stands there: of `stylesheet prefetch`, browsers load the style
+sheet."""
 
 
 class FollowedLinks:
@@ -236,7 +239,10 @@ class FollowedLinks:
 
 
 def _is_shown(link: Link) -> bool:
-    return link.kind in EMBEDDED and _FOR_LATER.isdisjoint(link.rel.split())
+    if link.kind not in EMBEDDED:
+        return False
+    rel = link.rel.split()
+    return _FOR_LATER.isdisjoint(rel) or not _FOR_NOW.isdisjoint(rel)
 
 
 def _sitemap_precedence(parent: CrawlUrl) -> int:
