@@ -25,22 +25,29 @@ class PaceGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How long it rests at least after each request."""
     shares_cooldown: bool
     """Whether it rests at least as long as the queue whose URL was fetched."""
+    alone: bool = False
+    """Whether it gets one request at a time, however many other crawls let run."""
 
     def rest_after_s(self, cooldown_s: float) -> float:
         return max(self.delay_s, cooldown_s) if self.shares_cooldown else self.delay_s
 
 
 GroupsOf = Callable[[str, str | None], Sequence[PaceGroup]]
-"""The groups of a queue key and the address of its server, if that is known."""
+"""The groups of a queue key and the address of its server, if that is known. The first one is the host."""
+CrawlDelayOf = Callable[[str], float | None]
+"""The Crawl-delay that a URL's host is known to state."""
 
 
 class PacedFrontier(ForwardingFrontier):
     """Begins no request against the pace of other crawls. The URL then goes back, and its queue waits."""
 
-    def __init__(self, frontier: Frontier, table: PaceTable, groups_of: GroupsOf) -> None:
+    def __init__(
+        self, frontier: Frontier, table: PaceTable, groups_of: GroupsOf, *, crawl_delay_of: CrawlDelayOf
+    ) -> None:
         super().__init__(frontier)
         self._table = table
         self._groups_of = groups_of
+        self._crawl_delay_of = crawl_delay_of
         self._begun: dict[int, list[PaceGroup]] = {}
         """The groups in which the request of a lease runs, by the number of its URL."""
         self._unexpected: dict[int, list[PaceGroup]] = {}
@@ -53,20 +60,20 @@ class PacedFrontier(ForwardingFrontier):
         # The crawl's own limits come first: what they hold back needs no turn among crawls.
         if not super().begin_fetch(lease, address=address, prerequisite=prerequisite):
             return False
-        wait_s = self._begin(lease, self._groups_of(prerequisite or lease.url.queue_key, address))
+        wait_s = self._begin(lease, self._groups(lease, address, prerequisite))
         if wait_s:
             super().release(lease, cooldown_s=wait_s, reason="another crawl")
         return not wait_s
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         super().relocate(lease, address=address, prerequisite=prerequisite)
-        groups = self._groups_of(prerequisite or lease.url.queue_key, address)
-        for group in self._begun.get(lease.number, ()):
-            if group not in groups:
+        groups = {group.name: group for group in self._groups(lease, address, prerequisite)}
+        expected = self._begun.pop(lease.number, [])
+        for group in expected:
+            if group.name not in groups:
                 self._end_in(group, None)
-        begun = [group for group in self._begun.pop(lease.number, ()) if group in groups]
-        self._begun[lease.number] = begun
-        self._unexpected[lease.number] = [group for group in groups if group not in begun]
+        self._begun[lease.number] = [group for group in expected if groups.pop(group.name, None) is not None]
+        self._unexpected[lease.number] = list(groups.values())
 
     async def done(
         self,
@@ -103,10 +110,22 @@ class PacedFrontier(ForwardingFrontier):
         self._end(lease, rest_s if asked else 0.0)
         super().release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, **how)
 
+    def _groups(self, lease: Lease, address: str | None, prerequisite: str | None) -> Sequence[PaceGroup]:
+        """The groups whose server the next request of the lease asks. One for a prerequisite tells no Crawl-delay, but
+        waits for what other requests to its host tell."""
+        groups = self._groups_of(prerequisite or lease.url.queue_key, address)
+        crawl_delay_s = self._crawl_delay_of(lease.url.url) if prerequisite is None else None
+        if not crawl_delay_s:
+            return groups
+        host, *others = groups
+        delay_s = max(host.delay_s, crawl_delay_s)
+        return [msgspec.structs.replace(host, at_once=1, delay_s=delay_s, alone=True), *others]
+
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""
         for group in groups:
-            begin = partial(self._table.begin, group.name, at_once=group.at_once, delay_s=group.delay_s)
+            at_once, delay_s, alone = group.at_once, group.delay_s, group.alone
+            begin = partial(self._table.begin, group.name, at_once=at_once, delay_s=delay_s, alone=alone)
             wait_s = self._call(begin)
             if wait_s is None:
                 continue  # without the others

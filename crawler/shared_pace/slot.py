@@ -15,7 +15,7 @@ MAX_AT_ONCE: Final = 64
 LONGEST_REST_S: Final = 1e9
 """No frontier takes a longer one."""
 
-_FORMAT: Final = struct.Struct("<QdQdQdQdQ")
+_FORMAT: Final = struct.Struct("<QdQdQdQddQ")
 SIZE: Final = _FORMAT.size
 NOBODY: Final = 0
 
@@ -36,8 +36,11 @@ class Slot(msgspec.Struct, array_like=True):
     turn_of: int = NOBODY
     """The crawl that comes next."""
     turn_until: float = 0.0
+    alone_until: float = 0.0
+    """Until then no two requests run at once, because a crawl knows that the host states a Crawl-delay."""
     busy: int = 0
-    """A bit for each request that has begun and has not ended."""
+    """A bit for each request that has begun and has not ended. The last field, so that none counts of which a full disk
+    has kept a part."""
 
     def encode(self) -> bytes:
         return _FORMAT.pack(*msgspec.structs.astuple(self))
@@ -47,11 +50,12 @@ class Slot(msgspec.Struct, array_like=True):
         latest = now + LONGEST_REST_S
         rests = 0 <= self.delay_s <= LONGEST_REST_S and self.rest_until <= latest
         # No comparison holds for what is not a number.
-        return not (rests and self.turn_until <= latest + TURN_S and self.delay_until <= latest + LONGEST_REST_S)
+        counts = self.delay_until <= latest + LONGEST_REST_S and self.alone_until <= latest + LONGEST_REST_S
+        return not (rests and counts and self.turn_until <= latest + TURN_S)
 
     def used_until(self) -> float:
         """When nothing is lost if another group takes the slot."""
-        return float("inf") if self.busy else max(self.rest_until, self.delay_until, self.turn_until)
+        return float("inf") if self.busy else max(self.rest_until, self.delay_until, self.turn_until, self.alone_until)
 
     def wait_s(self, crawl: int, now: float) -> float:
         """How long the crawl has to wait, as far as rests and turns of others go; 0 if it may begin."""
@@ -61,11 +65,14 @@ class Slot(msgspec.Struct, array_like=True):
             return min(self.turn_until - now, BUSY_WAIT_S)
         return 0.0
 
-    def demand(self, crawl: int, delay_s: float, now: float) -> None:
-        """The crawl asks this group, which is to rest for `delay_s` at least."""
+    def demand(self, crawl: int, delay_s: float, now: float, *, alone: bool = False) -> None:
+        """The crawl asks this group, which is to rest for `delay_s` at least, and if `alone`, is to have one request at
+        a time."""
+        until = now + max(PACE_S, 2 * delay_s)
         if delay_s >= self.delay_s or self.delay_until <= now or self.delay_by == crawl:
-            self.delay_s, self.delay_by = delay_s, crawl
-            self.delay_until = now + max(PACE_S, 2 * delay_s)
+            self.delay_s, self.delay_by, self.delay_until = delay_s, crawl, until
+        if alone:
+            self.alone_until = max(self.alone_until, until)
 
     def line_up(self, crawl: int, wait_s: float, now: float) -> None:
         """The crawl will try again after `wait_s`. It comes next, unless another one does."""

@@ -27,7 +27,7 @@ MAX_WAIT_S: Final = 2.0
 _LOOK_AGAIN_S: Final = 0.0002
 
 _MAKER: Final = b"onceover pace "
-_MAGIC: Final = _MAKER + b"1 "
+_MAGIC: Final = _MAKER + b"2 "
 _HEADER: Final = 64
 _HEADER_LOCK: Final = SETS
 _REQUEST_LOCKS: Final = 1 << 57
@@ -60,17 +60,19 @@ class PaceTable:
         """Requests that have not ended count as lost."""
         os.close(self._file)
 
-    def begin(self, group: str, *, at_once: int, delay_s: float) -> float:
+    def begin(self, group: str, *, at_once: int, delay_s: float, alone: bool = False) -> float:
         """Begin a request to a group of which `at_once` may run, and which is to rest for at least `delay_s` after
-        each. Returns 0 if it has begun, or after how many seconds to try again. Raises `OSError`."""
+        each. If `alone`, no other crawl begins one meanwhile, however many it lets run. Returns 0 if it has begun, or
+        after how many seconds to try again. Raises `OSError`."""
         number, wait_s = None, 0.0
         try:
             with self._changing(group) as slot:
                 now = self._clock()
-                slot.demand(self._crawl, delay_s, now)
+                slot.demand(self._crawl, delay_s, now, alone=alone)
                 wait_s = slot.wait_s(self._crawl, now)
                 if not wait_s:
-                    number = self._take(group, slot, at_once=min(at_once, MAX_AT_ONCE), delay_s=delay_s)
+                    most = 1 if slot.alone_until > now else min(at_once, MAX_AT_ONCE)
+                    number = self._take(group, slot, at_once=most, delay_s=delay_s)
                 if number is None:
                     wait_s = wait_s or slot.wait_s(self._crawl, now) or BUSY_WAIT_S
                     slot.line_up(self._crawl, wait_s, now)

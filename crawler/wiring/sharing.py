@@ -109,9 +109,17 @@ def _machine() -> str:
         return socket.gethostname()
 
 
-def share_pace(config: Config, frontier: Frontier, path: str | None, stack: AsyncExitStack) -> Frontier:
+def share_pace(
+    config: Config,
+    frontier: Frontier,
+    path: str | None,
+    stack: AsyncExitStack,
+    *,
+    crawl_delay_of: Callable[[str], float | None],
+) -> Frontier:
     """The frontier that keeps the pace of hosts together with all crawls that use this file; without a path, or if the
-    file can't be used, the same frontier. `stack` ends it."""
+    file can't be used, the same frontier. `stack` ends it. `crawl_delay_of` tells the Crawl-delay that counts for a URL
+    that is fetched."""
     if not path:
         return frontier
     try:
@@ -120,7 +128,7 @@ def share_pace(config: Config, frontier: Frontier, path: str | None, stack: Asyn
         log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
         return frontier
     stack.callback(table.close)
-    return PacedFrontier(frontier, table, pace_groups(config))
+    return PacedFrontier(frontier, table, pace_groups(config), crawl_delay_of=crawl_delay_of)
 
 
 async def share_with_parts(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> LeaseSource:

@@ -120,7 +120,8 @@ class TestPaceSharedWithOtherCrawls(FrontierContract):
                 ),
             ]
 
-        return PacedFrontier(inner, PaceTable(self.pace, clock=opening.clock), groups_of)
+        table = PaceTable(self.pace, clock=opening.clock)
+        return PacedFrontier(inner, table, groups_of, crawl_delay_of=lambda _: None)
 
     def open_state(self, opening: Opening) -> StoreState[MemoryStore]:
         return state_in_memory(self.store, opening)

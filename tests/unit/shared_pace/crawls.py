@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -41,12 +42,16 @@ class Neighbour:
         delay_s: float = 1.0,
         per_host: int = 1,
         address_rest_s: float | None = None,
+        crawl_delay_s: float | None = None,
     ) -> None:
+        """`crawl_delay_s` is what it knows of the Crawl-delay of all hosts. It keeps that by itself, as crawls do."""
         self.name = name
         self.delay_s = delay_s
         self.table = PaceTable(pace, clock=now)
         self._log = log
         self._per_host = per_host
+        self._crawl_delay_s = crawl_delay_s
+        self._alone = asyncio.Lock()
         self._address_rest_s = address_rest_s
         self._directory = pace.parent
         self._tasks: list[asyncio.Task[None]] = []
@@ -57,7 +62,9 @@ class Neighbour:
         settings = QueueSettings(per_queue=self._per_host, grouping=Grouping(limits=limits))
         opening = Opening(directory=self._directory, visited=ExactSet(), settings=settings, clock=now)
         inner = await open_over(MemoryStore(), opening)
-        self.frontier: Frontier = PacedFrontier(inner, self.table, self.groups_of)
+        self.frontier: Frontier = PacedFrontier(
+            inner, self.table, self.groups_of, crawl_delay_of=lambda _: self._crawl_delay_s
+        )
         await self.frontier.add([page(host, str(number)) for host in hosts for number in range(pages)])
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
 
@@ -70,8 +77,11 @@ class Neighbour:
 
     async def _work(self) -> None:
         async for lease in self.frontier:
-            if self.frontier.begin_fetch(lease, address=ADDRESS):
-                await self._fetch(lease)
+            if self._crawl_delay_s is not None and self._alone.locked():
+                self.frontier.release(lease, cooldown_s=self._crawl_delay_s)
+            elif self.frontier.begin_fetch(lease, address=ADDRESS):
+                async with self._alone if self._crawl_delay_s is not None else nullcontext():
+                    await self._fetch(lease)
             else:
                 self.refused += 1
 
@@ -80,7 +90,7 @@ class Neighbour:
         self._log.append(request)
         await asyncio.sleep(FETCH_S)
         request.ended = now()
-        await self.frontier.done(lease, cooldown_s=self.delay_s, outcome=DONE)
+        await self.frontier.done(lease, cooldown_s=max(self.delay_s, self._crawl_delay_s or 0.0), outcome=DONE)
 
     async def end(self) -> None:
         """Until all pages are fetched."""

@@ -59,6 +59,25 @@ async def test_crawls_keep_the_number_of_requests_together_that_a_host_may_have_
     assert at_once(log) == 2
 
 
+@pytest.mark.parametrize("known_to_second", [None, 2.0], ids=["first-knows", "both-know"])
+@in_virtual_time
+async def test_a_host_with_a_crawl_delay_gets_one_request_at_a_time_as_soon_as_one_crawl_knows_it(
+    pace: Path, known_to_second: float | None
+) -> None:
+    log: list[Request] = []
+    first = Neighbour("first", pace, log, per_host=2, delay_s=0.1, crawl_delay_s=2.0)
+    second = Neighbour("second", pace, log, per_host=2, delay_s=0.1, crawl_delay_s=known_to_second)
+    await first.begin("host")
+    await asyncio.sleep(FETCH_S / 2)
+    await second.begin("host")
+    await first.end()
+    await second.end()
+    assert len(log) == 20
+    assert {each.crawl for each in log[:4]} == {"first", "second"}
+    assert at_once(log) == 1
+    assert least_rest_s(log) >= 2.0
+
+
 def test_a_crawl_counts_the_requests_of_crawls_that_allow_more_at_once(pace: Path) -> None:
     strict, first, second = (PaceTable(pace, clock=lambda: 100.0) for _ in range(3))
     for crawl in (first, second):
@@ -202,7 +221,7 @@ def test_a_slot_for_a_part_of_which_the_disk_has_room_is_a_failure(pace: Path) -
     second.close()
 
 
-@pytest.mark.parametrize("field", ["rest_until", "delay_s", "delay_until", "turn_until"])
+@pytest.mark.parametrize("field", ["rest_until", "delay_s", "delay_until", "turn_until", "alone_until"])
 @pytest.mark.parametrize("value", [math.inf, math.nan, 1e300, 1e12])
 def test_a_slot_that_no_crawl_can_have_written_is_worth_nothing(pace: Path, field: str, value: float) -> None:
     first, second = PaceTable(pace, clock=lambda: 100.0), PaceTable(pace, clock=lambda: 100.0)
