@@ -91,7 +91,7 @@ class Pipeline:
             verdict = await self._robots_allow(lease, policy, prerequisite)
             if verdict is None:
                 return False
-            crawl_delay_s = components.robots.crawl_delay(url)
+            crawl_delay_s = self._requests.crawl_delay_s(lease.url)
             await keep_in_step()
             if self._requests.spacing.has_hosts and self._must_wait(lease):
                 return False

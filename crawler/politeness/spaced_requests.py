@@ -6,8 +6,9 @@ from typing import Final
 
 from crawler.page import Fetched, Request, Verdict
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.politeness.spacing import Spacing
+from crawler.politeness.spacing import Spacing, is_parallel
 from crawler.seams import Fetches, Robots
+from frontier import CrawlUrl
 
 _UNSPACED: Final = nullcontext()
 
@@ -29,11 +30,18 @@ class SpacedRequests:
         self._policy_for = policy_for
         self._queue_key = queue_key
         self._monotonic = monotonic
-        self.spacing: Final = Spacing()
+        self.spacing: Final = Spacing(began_at=monotonic())
 
     def wait_s(self, queue_key: str, prerequisite: str | None = None, /) -> float:
         """How long the next request of the queue has to wait, or that for its prerequisite; 0 if it may begin now."""
         return self.spacing.wait_s(self._key(queue_key, prerequisite), now=self._monotonic())
+
+    def crawl_delay_s(self, url: CrawlUrl, /) -> float | None:
+        """The Crawl-delay that the host of a URL states, which may now be fetched but for that."""
+        asked_s = self._robots.crawl_delay(url.url)
+        if asked_s and is_parallel(url.queue_key):
+            self.spacing.rest_since_start(url.queue_key, self._limited_s(url.url, asked_s))
+        return asked_s
 
     async def fetch(self, request: Request, queue_key: str, crawl_delay_s: float, /) -> Fetched:
         """Fetch a URL of the queue, whose host states this Crawl-delay."""

@@ -15,7 +15,9 @@ _LEAST_S = 0.001
 class Spacing:
     """The hosts with a Crawl-delay that have a request in flight, or have just had one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, began_at: float = 0.0) -> None:
+        """`began_at` is when the run began."""
+        self._began_at = began_at
         self._in_flight: dict[str, tuple[float, float]] = {}
         """When the request of a host that is in flight began, and the Crawl-delay of the host."""
         self._free_at: dict[str, float] = {}
@@ -23,6 +25,13 @@ class Spacing:
         self._forget_at_size = _FEW_HOSTS
         self.has_hosts = False
         """Whether any request may have to wait. Most crawls meet no Crawl-delay, so they ask nothing more."""
+
+    def rest_since_start(self, queue_key: str, delay_s: float, /) -> None:
+        """Let the host of one of several queues rest for its Crawl-delay since the run began: another of them may have
+        been asked just before, of which only the wake time of that queue tells."""
+        host = _host(queue_key)
+        self._free_at[host] = max(self._free_at.get(host, 0.0), self._began_at + delay_s)
+        self.has_hosts = True
 
     def wait_s(self, queue_key: str, /, *, now: float) -> float:
         """How long a request of the queue has to wait; 0 if it may begin now. While another one of its host is in
@@ -54,6 +63,11 @@ class Spacing:
         if len(self._free_at) >= self._forget_at_size:
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}
             self._forget_at_size = max(_FEW_HOSTS, 2 * len(self._free_at))
+
+
+def is_parallel(queue_key: str, /) -> bool:
+    """Whether it is one of several queues that each keep a pace of their own on one host."""
+    return queue_key.partition("#")[2].isdecimal()
 
 
 def _host(queue_key: str) -> str:

@@ -1,6 +1,7 @@
 """A host with a Crawl-delay is asked by one request at a time, whatever else would be allowed."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -85,6 +86,23 @@ async def crawled(
     parallel: int = 1,
     max_crawl_delay_s: float = 300.0,
     lifetimes: RobotsLifetimes | None = None,
+    runs_of_pages: Sequence[int] = (),
+) -> None:
+    """Crawl the web to its end, if need be after runs of that many pages."""
+    store, notes = MemoryStore(), MemoryNotes()
+    for pages in (*runs_of_pages, None):
+        await run_once(web, store, notes, per_host, parallel, max_crawl_delay_s, lifetimes, Limits(pages=pages))
+
+
+async def run_once(
+    web: Web,
+    store: MemoryStore,
+    notes: MemoryNotes,
+    per_host: int,
+    parallel: int,
+    max_crawl_delay_s: float,
+    lifetimes: RobotsLifetimes | None,
+    limits: Limits,
 ) -> None:
     events: list[Event] = []
     discovery = OrderedDiscovery(
@@ -96,12 +114,12 @@ async def crawled(
     )
     grouping = Grouping(host_of_key=lambda key: key.partition(":")[0], per_host=lambda _: per_host)
     settings = QueueSettings(per_queue=per_host, grouping=Grouping() if parallel > 1 else grouping)
-    opened = await QueueFrontier.open(MemoryStore(), ExactSet(), settings=settings, now=now)
+    opened = await QueueFrontier.open(store, ExactSet(), settings=settings, now=now)
     frontier = Releases(opened, web.handed_back)
     await frontier.add(
         discovery.seeds([f"http://{host}.test{port}/" for host in ("slow", "quick") for port in ("", ":81")])
     )
-    cache = RobotsCache(MemoryNotes(), agent="onceover")
+    cache = RobotsCache(notes, agent="onceover")
     robots = RobotsTxt(web, cache, lifetimes=lifetimes, read_retry_after=parse_retry_after, clock=now)
     pace = Pace(min_delay_s=0.0, delay_factor=0.0, per_host=per_host, max_crawl_delay_s=max_crawl_delay_s)
     components = Components(
@@ -117,7 +135,8 @@ async def crawled(
         monotonic=asyncio.get_running_loop().time,
     )
     try:
-        assert await Engine(components, concurrency=20, limits=Limits()).run() is Ending.COMPLETE
+        ending = await Engine(components, concurrency=20, limits=limits).run()
+        assert ending is (Ending.COMPLETE if limits.pages is None else Ending.LIMIT)
     finally:
         await frontier.aclose()
 
@@ -140,6 +159,16 @@ def test_a_host_with_a_crawl_delay_sees_no_request_sooner_after_another_than_tha
     others = requests_of(web, "quick.test")
     at_once = max(sum(began <= at < ended for began, ended, _ in others) for at, _, _ in others)
     assert at_once == min(per_host * parallel, 8) if parallel == 1 else at_once > 1
+
+
+@pytest.mark.parametrize(("per_host", "parallel"), [(1, 1), (3, 1), (1, 4), (2, 4)])
+def test_a_restart_makes_no_request_come_sooner_after_another_than_the_delay(per_host: int, parallel: int) -> None:
+    web = Web()
+    in_virtual_time(crawled)(web, per_host=per_host, parallel=parallel, runs_of_pages=[1] * 8)
+    asked = requests_of(web, "slow.test")
+    assert len(asked) > PAGES - 2
+    for (_, ended_at, _), (began_at, _, _) in pairwise(asked):
+        assert began_at - ended_at >= DELAY_S - EARLY_S
 
 
 @pytest.mark.parametrize(("per_host", "parallel"), [(1, 1), (3, 1), (1, 4)])
