@@ -31,6 +31,7 @@ from crawler.politeness.lease_requests import reject_lost_copy, request_for
 from crawler.politeness.plain_http import redirect_to_http
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.politeness.spaced_requests import SpacedRequests
+from crawler.politeness.spacing import is_parallel
 from crawler.preferences.judging import REFUSED
 from crawler.reading import ContentReader, mark_unkept, run_steps
 from crawler.record import FoundLinks, fetched_record, with_usage
@@ -97,7 +98,7 @@ class Pipeline:
                 return False
             work.stage, work.since = "the server", components.monotonic()
             request = request_for(lease, components.may_be_conditional)
-            if crawl_delay_s:
+            if crawl_delay_s or is_parallel(lease.url.queue_key):
                 fetched = await self._requests.fetch(request, lease.url.queue_key, crawl_delay_s)
             else:
                 fetched = await components.fetcher.fetch(request)
@@ -131,13 +132,7 @@ class Pipeline:
         return wait_s > 0
 
     async def _settle_unread(
-        self,
-        lease: Lease,
-        fetched: Fetched,
-        decision: Decision,
-        *,
-        answered_at: float,
-        of_origin: Sequence[Preference],
+        self, lease: Lease, fetched: Fetched, decision: Decision, *, answered_at: float, of_origin: Sequence[Preference]
     ) -> bool:
         match fetched:
             case Redirect():

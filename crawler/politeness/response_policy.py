@@ -129,8 +129,7 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             return Decision(
                 cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=_reason(cause), pressure=lease.pressure
             )
-        retry_after = None if answer is None else answer.header("retry-after")
-        retry_after_s = None if retry_after is None else parse_retry_after(retry_after, fetched.fetched_at)
+        retry_after_s = retry_after_of(fetched)
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
             return self._after_transient_failure(fetched, cause, usual_s, retry_after_s, lease)
         pressure = lease.pressure - asked if lease.pressure else 0
@@ -248,6 +247,13 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def _backoff_s(self, usual_s: float, doublings: int, lease: Lease, *, retry_after_s: float | None = None) -> float:
         return self.pace.backoff_s(usual_s, doublings, key=lease.url.queue_key, retry_after_s=retry_after_s)
+
+
+def retry_after_of(fetched: Fetched, /) -> float | None:
+    """How many seconds from then on a response asks to wait; None if it does not say."""
+    answer = fetched if isinstance(fetched, Answer) else fetched.response
+    retry_after = None if answer is None else answer.header("retry-after")
+    return None if retry_after is None else parse_retry_after(retry_after, fetched.fetched_at)
 
 
 def after_head(fetched: Fetched, decision: Decision, /) -> Decision:

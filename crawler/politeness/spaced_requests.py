@@ -1,11 +1,11 @@
-"""Sends requests to hosts that state a Crawl-delay, and notes when the next ones may begin."""
+"""Sends requests to hosts that state a Crawl-delay or have several queues, and notes when the next ones may begin."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Final
 
 from crawler.page import Fetched, Request, Verdict
-from crawler.politeness.response_policy import ResponsePolicy
+from crawler.politeness.response_policy import ResponsePolicy, retry_after_of
 from crawler.politeness.spacing import Spacing, is_parallel
 from crawler.seams import Fetches, Robots
 from frontier import CrawlUrl
@@ -43,16 +43,19 @@ class SpacedRequests:
             self.spacing.rest_since_start(url.queue_key, self._limited_s(url.url, asked_s))
         return asked_s
 
-    async def fetch(self, request: Request, queue_key: str, crawl_delay_s: float, /) -> Fetched:
-        """Fetch a URL of the queue, whose host states this Crawl-delay."""
-        delay_s = self._limited_s(request.url, crawl_delay_s)
-        if not delay_s:
-            return await self._fetcher.fetch(request)
+    async def fetch(self, request: Request, queue_key: str, crawl_delay_s: float | None, /) -> Fetched:
+        """Fetch a URL of the queue, whose host states this Crawl-delay, if any. Retry-After holds for all queues of the
+        host; each of several keeps any other rest by itself."""
+        delay_s = rest_s = self._limited_s(request.url, crawl_delay_s)
         try:
-            with self.spacing.in_flight(queue_key, delay_s, now=self._monotonic()):
-                return await self._fetcher.fetch(request)
+            with self.spacing.in_flight(queue_key, delay_s, now=self._monotonic()) if delay_s else _UNSPACED:
+                fetched = await self._fetcher.fetch(request)
+            if is_parallel(queue_key) and (asked_s := retry_after_of(fetched)):
+                rest_s = max(rest_s, min(asked_s, self._policy_for(request.url).pace.max_retry_after_s))
+            return fetched
         finally:
-            self.spacing.rest(queue_key, delay_s, now=self._monotonic())
+            if rest_s:
+                self.spacing.rest(queue_key, rest_s, now=self._monotonic())
 
     async def ask_robots(self, url: str, queue_key: str, prerequisite: str | None, /) -> tuple[Verdict, float]:
         """What robots.txt says of a URL of the queue, and for how many seconds the host rests that had to be asked for

@@ -13,7 +13,8 @@ _LEAST_S = 0.001
 
 
 class Spacing:
-    """The hosts with a Crawl-delay that have a request in flight, or have just had one."""
+    """The hosts with a Crawl-delay that have a request in flight, or have just had one; and those that rest for
+    Retry-After although each of several queues keeps a pace of its own."""
 
     def __init__(self, *, began_at: float = 0.0) -> None:
         """`began_at` is when the run began."""
@@ -57,8 +58,9 @@ class Spacing:
             del self._in_flight[host]
 
     def rest(self, queue_key: str, delay_s: float, /, *, now: float) -> None:
-        """A request of the queue has just ended."""
-        self._free_at[_host(queue_key)] = now + delay_s
+        """A request of the queue has just ended, and its host rests that long for all its queues."""
+        host = _host(queue_key)
+        self._free_at[host] = max(self._free_at.get(host, 0.0), now + delay_s)
         self.has_hosts = True
         if len(self._free_at) >= self._forget_at_size:
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}

