@@ -147,9 +147,10 @@ class LeaseKeeper:
         return pause_s
 
     def _let_end(self) -> None:
-        trouble = next(iter(self._troubles.values()), "this process was stopped")
+        trouble = next(iter(self._troubles.values()), None)
+        why = "this process was stopped" if trouble is None else f"Redis can't be used: {trouble}"
         for part in self._leases.ended(boottime()):
-            self._lose(part, f"it could not be renewed in time: {trouble}")
+            self._lose(part, f"it could not be renewed in time ({why})")
 
     async def _work(self) -> None:
         """Let claims stand that have waited, and make others."""

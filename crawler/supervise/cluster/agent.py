@@ -253,9 +253,10 @@ class CrawlAgent:
                     await self._deciding.end()
                 case Lost(part=part, why=why):
                     self._tell(f"part {part} ends, because its lease was lost: {why}.")
-                    self.here.lose(part)
+                    self.here.lose(part, why)
                 case Refused(part=part, why=why) if part != COORDINATOR and part in self._joined.parts_here():
                     self._tell(f"part {part} waits: {why}.")
+                    self.here.refuse(part, why)
 
     # what people see
 
@@ -280,8 +281,7 @@ class CrawlAgent:
         here = self._joined.parts_here().keys() - self._joined.home.replaced().keys()
         parts = dict.fromkeys(sorted(here), "waits for its lease")
         parts |= dict.fromkeys(self._surplus, self._no_room)
-        for number, part in self.here.watched.items():
-            parts[number] = _words(part.status()) if number in self.here.numbers else "has ended"
+        parts |= self.here.words()
         return Agent(
             host=socket.gethostname(), pid=os.getpid(), directory=str(self.plan.directory.path.absolute()), parts=parts
         )
@@ -289,12 +289,3 @@ class CrawlAgent:
     def _hear_adopted(self, version: int, part: int) -> None:
         self.here.versions.adopt(part, version)
         self._leases.look_again()
-
-
-def _words(status: Status | None) -> str:
-    if status is None:
-        return "opens"
-    if status.frontier.paused is not None:
-        return f"is paused: {status.frontier.paused}"
-    waiting = "" if status.waiting is None else f", {status.waiting}"
-    return f"{number_of(status.pages, 'page')} in this run{waiting}"

@@ -18,6 +18,7 @@ from crawler.parts.line.messages import (
     Opened,
     Stop,
 )
+from crawler.status import Status, number_of
 from crawler.supervise.cluster.coordinator_client import CoordinatorClient
 from crawler.supervise.cluster.versions import Versions
 from crawler.supervise.coordination.reporter import Reporter
@@ -83,6 +84,13 @@ class PartsHere:
     def numbers(self) -> list[int]:
         return list(self._running)
 
+    def words(self) -> dict[int, str]:
+        """How each part is that was here in this run."""
+        return {
+            number: _words(part.status()) if number in self._running else part.held_back or "has ended"
+            for number, part in self.watched.items()
+        }
+
     def run(self, number: int) -> None:
         """Run processes of a part from now on. Its lease is held."""
         if self._ending is not None:
@@ -101,7 +109,7 @@ class PartsHere:
         if here is not None and not here.task.done():
             here.lease.renew(until)
 
-    def lose(self, number: int) -> None:
+    def lose(self, number: int, why: str) -> None:
         """The lease of a part was lost. Its process stores nothing any more, and is killed. It may take long to die, as
         one that waits for a disk, so nobody waits for that but the next process of the part."""
         here = self._running.pop(number, None)
@@ -110,10 +118,16 @@ class PartsHere:
             if not here.task.done():
                 here.lease.renew(0.0)
             here.keeper.kill()
-            self.end(number)  # who decides for the crawl must not wait for its answers
+            self.watched[number].end(f"its lease was lost: {why}")
+            self._client.end(number)  # who decides for the crawl must not wait for its answers
             if not self._dies(number):
                 self._lost[number] = here.task
             self._done.put_nowait(None)
+
+    def refuse(self, number: int, why: str) -> None:
+        """The lease of a part can't be had now."""
+        if number in self.watched and number not in self._running:
+            self.watched[number].end(why)
 
     def _dies(self, number: int) -> bool:
         lost = self._lost.get(number)
@@ -200,3 +214,12 @@ class PartsHere:
     def end(self, number: int, /) -> None:
         self.watched[number].end()
         self._client.end(number)
+
+
+def _words(status: Status | None) -> str:
+    if status is None:
+        return "opens"
+    if status.frontier.paused is not None:
+        return f"is paused: {status.frontier.paused}"
+    waiting = "" if status.waiting is None else f", {status.waiting}"
+    return f"{number_of(status.pages, 'page')} in this run{waiting}"

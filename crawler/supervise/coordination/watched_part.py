@@ -14,6 +14,7 @@ from crawler.status import Status
 
 SendToPart = Callable[[ToPart], None]
 _AWAY: Final = "the part does not run at the moment"
+_HELD_BACK: Final = "the part does not run: {why}"
 _LOST: Final = "the part can't be reached at the moment"
 
 
@@ -31,6 +32,8 @@ class WatchedPart:
         """The last that a process has said."""
         self.last: Ended | Failed | None = None
         """The last word of its process."""
+        self.held_back: str | None = None
+        """Why it gets no process, if that is known; see `end`."""
         self._earlier: list[Status] = []
         """The last status of each process that has died."""
         self.agent: str | None = None
@@ -42,11 +45,12 @@ class WatchedPart:
 
     def begin(self, send: SendToPart, pid: int | None) -> None:
         """The line to a process is there."""
-        self._send, self.pid, self.last = send, pid, None
+        self._send, self.pid, self.last, self.held_back = send, pid, None, None
 
-    def end(self) -> None:
-        """The process has ended."""
-        self._leave(_AWAY)
+    def end(self, why: str | None = None) -> None:
+        """The process has ended. `why` says what keeps another one from beginning, until one does."""
+        self.held_back = self.held_back if why is None else why
+        self._leave(_AWAY if self.held_back is None else _HELD_BACK.format(why=self.held_back))
 
     def lose(self) -> None:
         """The line has ended. Nobody knows whether the process has."""
@@ -55,8 +59,10 @@ class WatchedPart:
     def _leave(self, waiting: str) -> None:
         self._send, self.pid, self.is_open = None, None, False
         if self.last is None and self.last_status is not None:
-            # What it waited for counts no more.
-            self.last_status = msgspec.structs.replace(self.last_status, waiting=waiting, links_wait=None)
+            # What it waited for counts no more, and its rate is that of nobody.
+            self.last_status = msgspec.structs.replace(
+                self.last_status, recent_pages_per_s=0.0, waiting=waiting, links_wait=None
+            )
 
     def open(self, opened: Opened) -> None:
         """The process is open."""

@@ -139,7 +139,9 @@ async def test_a_lease_that_ends_because_redis_is_silent_says_so(server: RedisSe
         await change_of(keeper, Held)
         server.hold()
         try:
-            await lost_because(keeper, "could not be renewed in time: it has not answered for 1 s")
+            await lost_because(
+                keeper, "could not be renewed in time (Redis can't be used: it has not answered for 1 s)"
+            )
         finally:
             server.go_on()
 

@@ -38,7 +38,7 @@ async def test_no_process_is_started_and_no_directory_made_for_a_part_whose_leas
         here.run(1)
         for _ in range(10):
             await asyncio.sleep(0)
-        here.lose(1)
+        here.lose(1, "Redis is away")
         assert (here.numbers, told) == ([], [])
         assert not (tmp_path / "crawl" / "part-1").exists()
 
@@ -84,10 +84,14 @@ async def test_a_process_that_does_not_die_when_its_lease_is_lost_holds_nobody_u
             here.run(1)
             first = await processes.get()
             assert here.watched[1].pid_now() == Process.pid
-            here.lose(1)
+            here.lose(1, "Redis is away")
             assert (here.numbers, here.watched[1].pid_now(), ended) == ([], None, [1])
+            assert here.words() == {1: "its lease was lost: Redis is away"}
+            here.refuse(1, "b holds it")
+            here.refuse(2, "b holds it")
+            assert here.words() == {1: "b holds it"}
             here.run(1)
-            here.lose(1)
+            here.lose(1, "Redis is away")
             here.run(1)
             here.run(2)
             second = await processes.get()
@@ -95,8 +99,8 @@ async def test_a_process_that_does_not_die_when_its_lease_is_lost_holds_nobody_u
             assert processes.empty()
             first.dies.set()
             third = await processes.get()
-            here.lose(1)
-            here.lose(2)
+            here.lose(1, "Redis is away")
+            here.lose(2, "Redis is away")
             for process in (second, third):
                 process.dies.set()
     assert told == ["part 1 waits until its process from before has died: it was killed, and hangs in the system."]

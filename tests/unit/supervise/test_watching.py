@@ -157,7 +157,9 @@ def test_people_hear_once_that_a_part_waits_and_once_that_it_goes_on() -> None:
 
 
 def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
-    busy = msgspec.structs.replace(status(pages=1), waiting="all 3 hosts rest", links_wait="Redis is slow")
+    busy = msgspec.structs.replace(
+        status(pages=1), waiting="all 3 hosts rest", links_wait="Redis is slow", recent_pages_per_s=2.0
+    )
     part = WatchedPart()
     found = []
     for last in (None, Ended(ending=Ending.STOPPED, status=busy)):
@@ -167,10 +169,33 @@ def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
         part.last = last
         part.end()
         found.append(part.status())
-    assert [(each.waiting, each.links_wait) for each in found if each is not None] == [
-        ("the part does not run at the moment", None),
-        ("all 3 hosts rest", "Redis is slow"),  # as it was at its end
+    assert [(each.waiting, each.links_wait, each.recent_pages_per_s) for each in found if each is not None] == [
+        ("the part does not run at the moment", None, 0.0),
+        ("all 3 hosts rest", "Redis is slow", 2.0),  # as it was at its end
     ]
+
+
+def test_a_part_without_a_process_says_what_keeps_it_from_one_until_it_has_one() -> None:
+    part = WatchedPart()
+
+    def begin() -> None:
+        part.begin(lambda _: None, pid=7)
+        part.open(opened())
+
+    def waiting() -> str | None:
+        found = part.status()
+        return None if found is None else found.waiting
+
+    begin()
+    part.end("its lease was lost: Redis is away")
+    part.end()  # the process dies later
+    assert waiting() == "the part does not run: its lease was lost: Redis is away"
+    part.end("b holds it")
+    assert waiting() == "the part does not run: b holds it"
+    begin()
+    assert waiting() is None
+    part.end()
+    assert waiting() == "the part does not run at the moment"
 
 
 def test_a_part_whose_line_has_ended_may_run_as_far_as_anybody_knows() -> None:
