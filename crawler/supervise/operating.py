@@ -11,6 +11,7 @@ from crawler.control.server import answer_in
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts, Parts, RunningPart
 from crawler.supervise.coordination.coordinator import Coordinator
+from crawler.supervise.coordination.watched_part import over_all_processes
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 
 
@@ -30,7 +31,8 @@ async def answer_operator(
         if not isinstance(request, Stop):
             reply = await answer_by_parts(crawl, request)
             if isinstance(reply, CrawlStatus):
-                return msgspec.structs.replace(reply, next_settings=settings.next_settings)
+                whole = over_all_processes(reply, coordinator.status)
+                return msgspec.structs.replace(whole, next_settings=settings.next_settings)
             return reply
         status = coordinator.status()
         stop(request.now)

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from config import ConfigError
@@ -88,10 +89,16 @@ class CrawlAgent:
     def name(self) -> str:
         return self._leases.holder
 
-    def status(self) -> Status | None:
-        """The parts that were here in this run; None before one was open."""
+    def status(self, latest: Mapping[int, Status] = MappingProxyType({})) -> Status | None:
+        """The parts that were here in this run; None before one was open. `latest` is as for `status_of_all`."""
         parts = {number: each for number, each in self.here.watched.items() if each.status() is not None}
-        return status_of_all(parts, time.monotonic() - self._began) if parts else None
+        return status_of_all(parts, time.monotonic() - self._began, latest) if parts else None
+
+    def words(self) -> dict[int, str]:
+        """How each part is that has a directory here, or was here in this run."""
+        here = self._joined.parts_here().keys() - self._joined.home.replaced().keys()
+        waiting = dict.fromkeys(sorted(here), "waits for its lease")
+        return waiting | dict.fromkeys(self._surplus, self._no_room) | self.here.words()
 
     def stop(self, ending: Ending, *, now: bool = False) -> None:
         """Leave: let the parts of this machine finish what is in flight, or drop it; the second time, kill them. Other
@@ -278,13 +285,8 @@ class CrawlAgent:
         await self._register.tell(self._leases.holder, self._agent())
 
     def _agent(self) -> Agent:
-        here = self._joined.parts_here().keys() - self._joined.home.replaced().keys()
-        parts = dict.fromkeys(sorted(here), "waits for its lease")
-        parts |= dict.fromkeys(self._surplus, self._no_room)
-        parts |= self.here.words()
-        return Agent(
-            host=socket.gethostname(), pid=os.getpid(), directory=str(self.plan.directory.path.absolute()), parts=parts
-        )
+        path = str(self.plan.directory.path.absolute())
+        return Agent(host=socket.gethostname(), pid=os.getpid(), directory=path, parts=self.words())
 
     def _hear_adopted(self, version: int, part: int) -> None:
         self.here.versions.adopt(part, version)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 import msgspec
 
 from crawler.codes.exit_codes import FAILED
-from crawler.control.replies import Refusal, Stopping
-from crawler.control.requests import AnyRequest, Reload, Set, Stop
+from crawler.control.replies import CrawlStatus, Refusal, Stopping
+from crawler.control.requests import AnyRequest, GetStatus, Reload, Set, Stop
 from crawler.control.server import answer_in
 from crawler.operate.parts.answers import answer_by_parts
-from crawler.operate.parts.crawl import CrawlInParts, Parts, RunningPart
+from crawler.operate.parts.crawl import BrokenPart, CrawlInParts, Member, Parts, RunningPart
+from crawler.operate.parts.sums import same_of_all
 from crawler.supervise.cluster.agent import CrawlAgent
+from crawler.supervise.coordination.watched_part import over_all_processes
 
 
 async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) -> None:
@@ -33,15 +35,22 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
                 stop(now)
                 return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)
         here = agent.here.numbers
+        words = agent.words()
         if not here:
+            why = same_of_all(words)
+            reasons = "" if why is None else f" ({why})"
             return Refusal(
-                "no part of the crawl runs on this machine now; `onceover cluster status` says where", FAILED
+                f"no part of the crawl runs on this machine now{reasons}; `onceover cluster status` says where", FAILED
             )
         directories = agent.plan.directories
         watched = agent.here.watched
-        parts = Parts({each: RunningPart(directories[each], watched[each].pid_now) for each in sorted(here)})
+        members: dict[int, Member] = {each: RunningPart(directories[each], watched[each].pid_now) for each in here}
+        if isinstance(request, GetStatus):
+            members |= {each: BrokenPart(directories[each], words[each], FAILED) for each in words.keys() - here}
         division = len(agent.plan.layout.parts)
+        parts = Parts(dict(sorted(members.items())))
         crawl = CrawlInParts(path, agent.plan.loaded, parts, pid=os.getpid(), division=division)
-        return await answer_by_parts(crawl, request)
+        reply = await answer_by_parts(crawl, request)
+        return over_all_processes(reply, agent.status) if isinstance(reply, CrawlStatus) else reply
 
     await answer_in(path, answer)

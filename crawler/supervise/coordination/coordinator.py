@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from crawler.engine import Ending
@@ -110,9 +111,9 @@ class Coordinator:
         found = {number: part.opened for number, part in enumerate(self._parts) if part.opened is not None}
         return sum_frontiers({number: opened.status.frontier for number, opened in found.items()})
 
-    def status(self) -> Status | None:
-        """The crawl at this moment; None before all parts were open once."""
-        return status_of_all(dict(enumerate(self._parts)), time.monotonic() - self._began)
+    def status(self, latest: Mapping[int, Status] = MappingProxyType({})) -> Status | None:
+        """The crawl at this moment; None before all parts were open once. `latest` is as for `status_of_all`."""
+        return status_of_all(dict(enumerate(self._parts)), time.monotonic() - self._began, latest)
 
     def stop(self, ending: Ending, *, now: bool = False) -> None:
         """Let all parts finish what is in flight, or drop it."""

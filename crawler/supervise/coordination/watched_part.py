@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
+from crawler.control.replies import CrawlStatus
 from crawler.engine import Ending
 from crawler.library.result import CrawlResult, end_run
 from crawler.operate.parts.sums import sum_statuses
@@ -92,9 +94,10 @@ class WatchedPart:
         if self._send is not None:
             self._send(message)
 
-    def status(self) -> Status | None:
-        """The part at this moment, with the counts of its processes that have died; None before it was open once."""
-        status = self.last_status
+    def status(self, latest: Status | None = None) -> Status | None:
+        """The part at this moment, with the counts of its processes that have died; None before it was open once.
+        `latest` is what its process has said to somebody else."""
+        status = self.last_status if latest is None or not self.is_open else latest
         if status is None or not self._earlier:
             return status
         runs = sum_statuses(dict(enumerate([*self._earlier, status])))
@@ -133,14 +136,25 @@ def lacks_of_all(parts: Iterable[WatchedPart]) -> dict[str, str]:
     return {key: reason for each in opened for key, reason in each.lacks.items()}
 
 
-def status_of_all(parts: Mapping[int, WatchedPart], elapsed_s: float) -> Status | None:
-    """Of these parts, by number, at this moment; None before all of them were open once."""
+def status_of_all(
+    parts: Mapping[int, WatchedPart], elapsed_s: float, latest: Mapping[int, Status] = MappingProxyType({})
+) -> Status | None:
+    """Of these parts, by number, at this moment; None before all of them were open once. `latest` is what their
+    processes have said to somebody else."""
     statuses: dict[int, Status] = {}
     for number, part in parts.items():
-        status = part.status()
+        status = part.status(latest.get(number))
         if status is None:
             return None
         statuses[number] = status
     summed = sum_statuses(statuses)
     pages_per_s = summed.pages / elapsed_s if elapsed_s > 0 else 0.0
     return msgspec.structs.replace(summed, elapsed_s=elapsed_s, pages_per_s=pages_per_s)
+
+
+def over_all_processes(told: CrawlStatus, status: Callable[[Mapping[int, Status]], Status | None]) -> CrawlStatus:
+    """What parts have told, with the counts of all of their processes in this run, as progress and summary have them.
+    Each part by itself keeps those of its process. `status` is as `status_of_all`, with what is the latest."""
+    runs = {each.part: each.status.run for each in told.parts or () if each.status is not None}
+    run = status({number: each for number, each in runs.items() if each is not None})
+    return told if run is None else msgspec.structs.replace(told, frontier=run.frontier, run=run)

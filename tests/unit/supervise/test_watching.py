@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from config import Limits, load
+from crawler.control.replies import CrawlStatus, PartStatus
 from crawler.counters import Counters
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout
 from crawler.engine import Ending
 from crawler.library.log_handlers import PER_KIND
+from crawler.operate.parts.sums import sum_statuses
 from crawler.parts.ending import Answer, Report
 from crawler.parts.line.messages import Answered, Ask, Ended, Opened, Progress, ToPart, ToService, Warned
 from crawler.parts.reservations import Join, Register
@@ -22,7 +24,7 @@ from crawler.status import Status, status_of
 from crawler.supervise.coordination.coordinator import Coordinator
 from crawler.supervise.coordination.limits import CrawlLimits
 from crawler.supervise.coordination.run_state import RunState
-from crawler.supervise.coordination.watched_part import WatchedPart, status_of_all
+from crawler.supervise.coordination.watched_part import WatchedPart, over_all_processes, status_of_all
 from crawler.supervise.part import warning_by
 from crawler.supervise.preparing import Plan, for_parts
 from crawler.testing.loops import in_virtual_time
@@ -147,6 +149,39 @@ def test_what_a_process_has_done_counts_after_its_death() -> None:
     assert found is not None
     assert (found.pages, found.pages_per_s) == (12, 3.0)
     assert found.frontier.admitted == 20  # the frontier counts the whole crawl, not a run
+
+
+def told_by_parts(*each_pages: int | None) -> CrawlStatus:
+    """What parts tell somebody who asks their processes. One cannot tell."""
+    runs = {number: status(pages=pages) for number, pages in enumerate(each_pages) if pages is not None}
+    parts = [
+        PartStatus(part=number, directory="p", status=told_by_process(runs[number]) if number in runs else None)
+        for number in range(len(each_pages))
+    ]
+    return msgspec.structs.replace(told_by_process(sum_statuses(runs)), parts=parts)
+
+
+def told_by_process(run: Status) -> CrawlStatus:
+    return CrawlStatus(directory="d", running=True, pid=1, paused=None, frontier=run.frontier, run=run)
+
+
+def test_who_asks_how_a_crawl_stands_hears_what_its_progress_counts_though_parts_have_died() -> None:
+    parts = {number: WatchedPart() for number in range(3)}
+    read = partial(status_of_all, parts, 1.0)
+    assert over_all_processes(told_by_parts(1, 2, None), read) == told_by_parts(1, 2, None)  # not all were open yet
+    for part in parts.values():
+        part.open(opened())
+        part.note(status(pages=5))
+    parts[1].end()
+    parts[1].begin(lambda _: None, pid=7)
+    parts[1].open(opened())
+    parts[2].end()
+    found = over_all_processes(told_by_parts(6, 1, None), read)
+    assert found.run is not None
+    assert found.run.pages == 6 + (5 + 1) + 5
+    assert found.frontier == found.run.frontier
+    assert found.frontier.admitted == 30  # also of the part that cannot tell now
+    assert [each.status and each.status.run and each.status.run.pages for each in found.parts or ()] == [6, 1, None]
 
 
 def test_people_hear_once_that_a_part_waits_and_once_that_it_goes_on() -> None:
