@@ -12,6 +12,7 @@ from crawler.operate.cluster.advice import advice_of
 from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine, State
 from crawler.operate.cluster.reaching import reached
 from crawler.parts.exchange.redis_connection import keys_of
+from crawler.status import duration
 
 
 async def read_status(loaded: Loaded) -> ClusterStatus:
@@ -62,8 +63,6 @@ def _last_ending(cluster: Cluster) -> str | None:
 
 def _part(cluster: Cluster, part: PartState, under_way: int) -> PartOnMachine:
     lease, number = part.lease, part.number
-    said = {holder: agent.parts[number] for holder, agent in cluster.agents.items() if number in agent.parts}
-    says = "; ".join(said.values()) if lease is None or lease.holder not in said else said[lease.holder]
     return PartOnMachine(
         part=number,
         state=_state(part),
@@ -72,9 +71,21 @@ def _part(cluster: Cluster, part: PartState, under_way: int) -> PartOnMachine:
         holder=None if lease is None else lease.holder,
         left_s=None if lease is None else lease.left_s,
         last_holder=part.last_holder,
-        says=says or None,
+        says=what_is_said(cluster, part) or None,
         under_way=under_way,
     )
+
+
+def what_is_said(cluster: Cluster, part: PartState) -> str:
+    """How a part is, by the machine that runs it, or by all that have a directory of it. What was said before the last
+    lease may no longer be so."""
+    said: dict[str, str] = {}
+    for holder, agent in sorted(cluster.agents.items()):
+        if part.number in agent.parts:
+            ago_s = cluster.now - agent.told_at
+            when = f", as said {duration(ago_s)} ago" if ago_s > cluster.identity.lease_s else ""
+            said[holder] = f"{agent.parts[part.number]}{when}"
+    return "; ".join(said.values()) if part.lease is None or part.lease.holder not in said else said[part.lease.holder]
 
 
 def _state(part: PartState) -> State:

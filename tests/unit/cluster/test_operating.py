@@ -19,6 +19,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
 from crawler.operate.cluster.advice import advice_of
 from crawler.operate.cluster.forms import ClusterAdopted, ClusterMade, ClusterStatus
+from crawler.operate.cluster.status import what_is_said
 from crawler.operate.opening import open_stored, stored_configuration
 from crawler.parts.ownership import Ownership
 from crawler.redis.client import connected
@@ -166,6 +167,18 @@ def test_the_status_says_who_runs_what_and_what_to_do(site: Site) -> None:
     assert re.search(rf"part 0  run by {re.escape(A)} · epoch 1 · lease for 3[56]\d\d s more · 12 pages", shown)
     assert f"part 1  claimed by {B}" in shown
     assert f"part 2  run by nobody · epoch 1 · last by {B}" in shown
+
+
+def test_the_status_says_how_old_it_is_what_a_silent_machine_has_said_of_a_part(site: Site) -> None:
+    site.init()
+    for holder, says in ((A, "12 pages in this run"), (B, "waits for its lease")):
+        site.tell(holder, Agent(host=holder, pid=17, directory=f"/srv/{holder}", parts={0: says}))
+    cluster = site.ask(lambda register: register.read())
+    assert what_is_said(cluster, cluster.parts[0]) == "12 pages in this run; waits for its lease"
+    now = cluster.agents[A].told_at + 3660
+    agents = {**cluster.agents, B: msgspec.structs.replace(cluster.agents[B], told_at=now)}
+    later = msgspec.structs.replace(cluster, agents=agents, now=now)
+    assert what_is_said(later, later.parts[0]) == "12 pages in this run, as said 1 h 1 min ago; waits for its lease"
 
 
 def test_a_machine_that_starts_again_takes_the_place_of_its_dead_process(site: Site) -> None:
