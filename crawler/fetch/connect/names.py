@@ -94,8 +94,6 @@ class Names(AbstractResolver):
         """The address to which the last request for a host went, if it has several."""
         self._is_failing = False
         """Whether an old answer was used since the last fresh one."""
-        self.served_stale = 0
-        """How often an answer was used that was no longer fresh."""
 
     def prefer(self, host: str, address: str) -> None:
         """A request for `host` went to that address, so it comes first from now on. So the first result of `resolve` is
@@ -160,7 +158,6 @@ class Names(AbstractResolver):
             assert stale is not None, "only who has a stale answer does not wait to the end"
             answer = stale
         if stale is not None and answer.stale_until == stale.stale_until:
-            self.served_stale += 1
             self._is_failing = True
         return answer
 

@@ -70,7 +70,7 @@ async def test_if_name_servers_fail_the_last_answer_is_used_and_they_are_asked_a
     server.answer = AGAIN
     for _ in range(3):
         assert await addresses(resolver) == ["1.1.1.1"]
-    assert (server.asked, resolver.served_stale) == (2, 1)
+    assert server.asked == 2
     clock.now += 31
     server.answer = "2.2.2.2"
     assert await addresses(resolver) == ["2.2.2.2"]
@@ -88,7 +88,6 @@ async def test_a_name_that_is_gone_is_gone() -> None:
             await addresses(resolver)
         clock.now += 31
         server.answer = AGAIN
-    assert resolver.served_stale == 0
 
 
 async def test_an_answer_is_used_for_a_day_after_its_time_to_live_and_not_longer() -> None:
@@ -111,7 +110,6 @@ async def test_a_slow_name_server_is_not_waited_for_if_there_is_an_old_answer_an
     server.answer = "2.2.2.2"
     server.gate.clear()
     assert await addresses(resolver) == ["1.1.1.1"]
-    assert resolver.served_stale == 1
     assert resolver.asking == 1
     server.gate.set()
     assert await addresses(resolver) == ["2.2.2.2"]
@@ -145,7 +143,6 @@ async def test_name_servers_that_are_gone_are_waited_for_once_and_not_by_each_ho
     async with asyncio.timeout(300):  # a thousand seconds, if each of them waited
         for host in hosts:
             assert await addresses(resolver, host) == ["1.1.1.1"]
-    assert resolver.served_stale == 1000
     await resolver.close()
 
 
