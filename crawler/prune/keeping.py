@@ -18,7 +18,7 @@ from crawler.page import rfc3339
 from crawler.prune.choosing import Keep
 from crawler.prune.cycles import is_over, renumbered, with_next
 from crawler.prune.finished import OutputFile, output_files
-from crawler.prune.needs import Needs, Unneeded
+from crawler.prune.needs import Needed, Needs
 from crawler.prune.pruning import Plan, delete, make_plan
 from crawler.status import number_of, size
 from crawler.write.cdxj.making import archives, serial_of
@@ -106,7 +106,7 @@ class Keeping:
             await self._begin_cycle(self._clock())
         if self._keep:
             await self._turn_cycle(is_before_requests=True)
-            plan = await self._plan(list(self._outputs()), Unneeded())
+            plan = await self._plan(list(self._outputs()), lambda *_: set())  # none is read for that
             if self._is_ending_cycle:
                 await self._turn_cycle()
             own = [each for each in plan.files if each.directory == self._own.path] if plan else []
@@ -125,7 +125,7 @@ class Keeping:
         """Look once, and delete what was chosen the last time already. Problems are logged."""
         await self._turn_cycle()
         outputs = list(self._outputs())
-        plan = await self._plan(outputs, self._needs)
+        plan = await self._plan(outputs, self._needs.needed)
         if plan is None:
             return
         self._note(plan, self._keep)
@@ -138,12 +138,12 @@ class Keeping:
         for directory in filter(self._owns, reversed(outputs)):  # the oldest last, to which others refer
             await asyncio.to_thread(self._delete, directory, ripe)
 
-    async def _plan(self, outputs: Sequence[CrawlDirectory], needs: Needs | Unneeded) -> Plan | None:
+    async def _plan(self, outputs: Sequence[CrawlDirectory], find_needed: Needed) -> Plan | None:
         """None after a problem, which is logged."""
         keep, now, asked = self._keep, self._clock(), list[OutputFile]()
         try:
             return await asyncio.to_thread(
-                make_plan, outputs, keep, now=now, needs=needs, before=asked.extend, refuses_damage=False
+                make_plan, outputs, keep, now=now, find_needed=find_needed, before=asked.extend, refuses_damage=False
             )
         except OSError as error:
             _warn(error)

@@ -1,11 +1,14 @@
 """Which archives must stay because later ones refer to their bodies."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from crawler.prune.cycles import Place
 from crawler.prune.finished import OutputFile, sound_lines
 from crawler.write.cdxj.lines import REVISIT
+
+Needed = Callable[[Sequence[OutputFile], Collection[OutputFile], Mapping[OutputFile, Place | None]], set[OutputFile]]
+"""As `Needs.needed`."""
 
 
 class Needs:
@@ -55,10 +58,3 @@ class Needs:
                 return False
             self._has_revisits[archive.path] = archive.bytes, found
         return found
-
-
-class Unneeded:
-    """Takes all archives for such as no others refer to, and reads none."""
-
-    def needed(self, *_: object) -> set[OutputFile]:
-        return set()

@@ -16,7 +16,7 @@ from crawler.page.number_set import NumberSet
 from crawler.prune.choosing import Keep, too_much, too_old
 from crawler.prune.cycles import place_of
 from crawler.prune.finished import OutputFile, output_files, read_content
-from crawler.prune.needs import Needs, Unneeded
+from crawler.prune.needs import Needed, Needs
 from crawler.write.cdxj.making import index_of, serial_of
 from crawler.write.cdxj.open_index import open_index_of
 
@@ -49,7 +49,7 @@ def make_plan(
     keep: Keep,
     *,
     now: float,
-    needs: Needs | Unneeded | None = None,
+    find_needed: Needed | None = None,
     before: Callable[[Sequence[OutputFile]], None] = lambda _: None,
     refuses_damage: bool = True,
 ) -> Plan:
@@ -62,7 +62,7 @@ def make_plan(
     gone = {place / file.name for place, found in lists.items() for file in found.files if file.is_deleted}
     files = output_files(directories)
     others = [file for file in files if file.path not in gone]  # not what was restored by hand
-    needs = Needs() if needs is None else needs
+    find_needed = find_needed or Needs().needed
     old = too_old(others, keep, now=now)
     much = list(too_much(others, keep, list(old)))
     archives = [file for file in files if file.is_archive]
@@ -73,7 +73,7 @@ def make_plan(
     def plan(wanted: int) -> Plan:
         asked = old | dict(much[:wanted])
         goes = {file for file in asked if file.is_archive and file.directory in lists}
-        needed = needs.needed(archives, goes, places)
+        needed = find_needed(archives, goes, places)
         chosen = [each for each in asked.items() if each[0] not in needed]
         order = sorted(chosen, key=lambda each: (each[0].written_at, each[0].name))
         return Plan(files=files, chosen=dict(order), needed=sorted(needed, key=lambda each: each.name))

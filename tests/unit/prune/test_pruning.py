@@ -191,7 +191,7 @@ def test_few_passes_over_the_archives_find_the_oldest_that_may_go(tmp_path: Path
 
     files = output_files([crawl])
     room = sum(each.bytes for each in files) - sum(each.bytes for each in files[20 : 20 + wanted])
-    plan = make_plan([crawl], Keep(bytes=room), now=NOW, needs=Counted())
+    plan = make_plan([crawl], Keep(bytes=room), now=NOW, find_needed=Counted().needed)
     assert serials(list(plan.chosen)) == [("warc", number) for number in range(20, 20 + wanted)]
     assert passes <= 12
 
@@ -234,9 +234,9 @@ def test_archives_of_a_kept_cycle_are_not_read_at_each_look(tmp_path: Path, monk
     shutil.rmtree(crawl.records)
     _begin_cycles(crawl, 0)
     needs = Needs()
-    looks = [make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW, needs=needs)]
+    looks = [make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW, find_needed=needs.needed)]
     monkeypatch.delattr(finished, "_index_lines")
-    looks.append(make_plan([crawl], Keep(seconds=7.5 * DAY_S), now=NOW, needs=needs))
+    looks.append(make_plan([crawl], Keep(seconds=7.5 * DAY_S), now=NOW, find_needed=needs.needed))
     assert [(look.chosen, serials(look.needed)) for look in looks] == [
         ({}, [("warc", 0), ("warc", 1)]),
         ({}, [("warc", 0), ("warc", 1), ("warc", 2)]),
