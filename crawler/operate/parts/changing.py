@@ -36,16 +36,16 @@ _HOLD_S: Final = 1800.0
 async def pause(crawl: CrawlInParts, request: Pause) -> PauseState:
     """Pause the parts that are not paused yet, so that a pause of some parts can be completed."""
     reasons, silent = await _pauses(crawl)
-    if not silent and all(reason is not None for reason in reasons.values()):
+    if not (left := silent | {number for number, reason in reasons.items() if reason is None}):
         raise Refused(f"{crawl.directory} is already paused: {same_of_all(reasons)}; resume it first")
-    return await _change(crawl, request, silent | {number for number, reason in reasons.items() if reason is None})
+    return await _change(crawl, request, left)
 
 
 async def resume(crawl: CrawlInParts) -> PauseState:
     reasons, silent = await _pauses(crawl)
-    if not silent and all(reason is None for reason in reasons.values()):
+    if not (left := silent | {number for number, reason in reasons.items() if reason is not None}):
         raise Refused(f"{crawl.directory} is not paused; nothing was changed")
-    return await _change(crawl, Resume(), silent | {number for number, reason in reasons.items() if reason is not None})
+    return await _change(crawl, Resume(), left)
 
 
 async def _pauses(crawl: CrawlInParts) -> tuple[dict[int, str | None], set[int]]:
