@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from config import Config, Loaded, render_run, values_of
+from crawler import __version__
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
@@ -41,7 +42,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     loaded: Loaded
     directory: CrawlDirectory
     layout: Layout
-    version: str
     rebuild: bool = False
     start: Start | None = None
 
@@ -56,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def begin(self, number: int, *, again: bool) -> Begin:
         """What to tell the process of a part first. `again` says whether the part was open before in this run."""
         return Begin(
-            version=self.version,
+            version=__version__,
             number=number,
             lineage=self.layout.parts[number].lineage,
             directories=[str(each) for each in self.directories],
@@ -86,7 +86,6 @@ def for_parts(config: Config) -> Config:
 def lock_parts(
     loaded: Loaded,
     *,
-    version: str,
     fresh: bool = False,
     rebuild: bool = False,
     start: Start | None = None,
@@ -116,7 +115,7 @@ def lock_parts(
         _check_number(directory, layout, loaded)
         _check_places(directory, layout)
         use_suffixes_of(directory)
-        yield Plan(loaded=loaded, directory=directory, layout=layout, version=version, rebuild=rebuild, start=start)
+        yield Plan(loaded=loaded, directory=directory, layout=layout, rebuild=rebuild, start=start)
 
 
 def _is_refused_start(directory: CrawlDirectory, before: Layout | None, loaded: Loaded) -> bool:

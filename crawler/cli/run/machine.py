@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
-from crawler import __version__
 from crawler.background import in_background
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
 from crawler.cli.run.interrupts import Interrupts, Stopping, interrupts
@@ -52,7 +51,7 @@ async def _run(reached: Loaded, directory: Path, max_parts: int, console: Diagno
         this = asyncio.current_task()
         assert this is not None
         acting.act = this.cancel
-        async with join(reached, directory, version=__version__, on_wait=console.tell) as joined:
+        async with join(reached, directory, on_wait=console.tell) as joined:
             with logging_to(joined.plan.directory.log, joined.plan.loaded.config, console):
                 warn_of_address_space()
                 return await _work(joined, max_parts, acting, console)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from config import Loaded
-from crawler import __version__
 from crawler.background import in_background
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
 from crawler.cli.run.interrupts import Stopping, interrupts
@@ -36,8 +35,7 @@ def run_in_parts(
 ) -> CrawlResult:
     """Crawl in parts, as `run_crawl` does in one process. Raises `PartFailed` if a part can't go on."""
     console = diagnostics()
-
-    locked = lock_parts(loaded, version=__version__, fresh=fresh, rebuild=rebuild, start=start, on_wait=console.tell)
+    locked = lock_parts(loaded, fresh=fresh, rebuild=rebuild, start=start, on_wait=console.tell)
     with locked as plan, logging_to(plan.directory.log, loaded.config, console):
         warn_of_address_space()
         tell_changed(changed, console)

@@ -31,10 +31,8 @@ _TRY_AGAIN_S: Final = 2.0
 class Joined:
     """A machine in a crawl, with its locked directory."""
 
-    def __init__(
-        self, reached: Loaded, register: Register, cluster: Cluster, directory: CrawlDirectory, version: str
-    ) -> None:
-        """`reached` says how this machine reaches Redis. `version` is that of the program."""
+    def __init__(self, reached: Loaded, register: Register, cluster: Cluster, directory: CrawlDirectory) -> None:
+        """`reached` says how this machine reaches Redis."""
         self.register = register
         self.cluster = cluster
         """As it was read first."""
@@ -43,7 +41,6 @@ class Joined:
         self.options = _options(reached)
         self.exchange_prefix = f"{reached.config.exchange.prefix}:{cluster.identity.generation}"
         self._directory = directory
-        self._program = version
         self.home = MachineDirectory(directory)
         here, known, has_edits = self.home.identity(), cluster.identity, self.home.has_edits
         self.home.learn(cluster)
@@ -74,7 +71,7 @@ class Joined:
         loaded = load(self._directory.configuration)
         check_configuration(loaded)
         self.version = cluster.identity.configuration_version
-        return Plan(loaded=loaded, directory=self._directory, layout=self.home.layout, version=self._program)
+        return Plan(loaded=loaded, directory=self._directory, layout=self.home.layout)
 
 
 def _options(reached: Loaded) -> dict[str, str | None]:
@@ -88,7 +85,7 @@ def _options(reached: Loaded) -> dict[str, str | None]:
 
 
 @asynccontextmanager
-async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[str], object]) -> AsyncIterator[Joined]:
+async def join(reached: Loaded, path: Path, *, on_wait: Callable[[str], object]) -> AsyncIterator[Joined]:
     """Lock the directory of a machine, and make it one of the crawl that the server of `reached` has. `on_wait` is told
     what is waited for, and that settings were replaced. A machine that has run with this server waits for it, as while
     it runs; for another one the address may be wrong. Raises `ConfigError` and `DirectoryRefused`."""
@@ -103,7 +100,7 @@ async def join(reached: Loaded, path: Path, *, version: str, on_wait: Callable[[
             begin_machine(directory, cluster.identity, url=str(redis_server(reached)), prefix=prefix)
             use_suffixes_of(directory)
             try:
-                joined = Joined(reached, register, cluster, directory, version)
+                joined = Joined(reached, register, cluster, directory)
             except ConfigError:
                 on_wait(
                     "This machine can't use the settings that Redis has for all machines. "

@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -37,7 +36,7 @@ async def _leased(crawl: PartsOfWeb) -> AsyncIterator[tuple[PartProcess, SharedL
     }
     loaded = load(None, overrides=[*settings, "politeness.min_delay_s=0.1"], options=options, environ={})
     with closing(SharedLease.made(boottime() + 3600)) as lease:
-        with lock_parts(loaded, version=version("onceover-crawler"), on_wait=lambda _: None) as plan:
+        with lock_parts(loaded, on_wait=lambda _: None) as plan:
             plan.write_configuration()
             begin = msgspec.structs.replace(plan.begin(0, again=False), lease=lease.descriptor)
             process = await start(CrawlDirectory(plan.directories[0]).log, inherit=[lease.descriptor])

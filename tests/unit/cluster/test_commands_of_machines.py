@@ -185,7 +185,7 @@ async def _tell_of_parts(directory: Path, url: str, until: str, listed: str) -> 
         if until in text:
             told_enough.set()
 
-    async with join(_reached(url), directory, version="1", on_wait=tell) as joined:
+    async with join(_reached(url), directory, on_wait=tell) as joined:
         exchange = await RedisExchange.begin(joined.server, "agent", prefix=joined.exchange_prefix, wire=WIRE)
         agent = CrawlAgent(joined, exchange, max_parts=1, tell=tell)
         running = asyncio.create_task(agent.run())
@@ -212,7 +212,7 @@ def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_
 async def _join(directory: Path, url: str) -> list[str]:
     """What a machine says when it joins its crawl."""
     told = list[str]()
-    async with join(_reached(url), directory, version="1", on_wait=told.append):
+    async with join(_reached(url), directory, on_wait=told.append):
         return told
 
 

@@ -111,14 +111,14 @@ async def test_nothing_is_deleted_if_links_between_the_new_parts_need_a_server_t
     with running_redis() as server:
         server.kill()
         of_parts = [f'crawl.directory="{tmp_path}/mine"', 'crawl.seeds=["http://a.example/"]', "crawl.parts=2"]
-        with lock_parts(load(None, overrides=of_parts), version="1", on_wait=print):
+        with lock_parts(load(None, overrides=of_parts), on_wait=print):
             (tmp_path / "mine" / "part-0" / "records").mkdir()
             before = everything(tmp_path / "mine")
         over_redis = [f'exchange.url="{server.url}"', 'exchange.backend="redis"']
         changed = load(None, overrides=[*of_parts, *over_redis])
         with (
             pytest.raises(ConfigError, match=r"exchange\.url: .*can't be reached"),
-            lock_parts(changed, version="1", fresh=True, on_wait=print),
+            lock_parts(changed, fresh=True, on_wait=print),
         ):
             pass
         assert everything(tmp_path / "mine") == before
@@ -136,7 +136,7 @@ def test_a_new_crawl_that_is_killed_before_it_has_begun_leaves_the_settings(tmp_
             with lock_crawl(changed, fresh=True):
                 pass
         else:
-            with lock_parts(changed, version="1", fresh=True, on_wait=print) as plan:
+            with lock_parts(changed, fresh=True, on_wait=print) as plan:
                 assert {each.name for part in plan.directories for each in part.iterdir()} == {"lock"}
                 CrawlDirectory(plan.directories[0]).write_configuration("[of]\na = 'part'\n", start=b"")
         assert not directory.configuration.exists()

@@ -55,7 +55,7 @@ async def test_a_machine_that_decides_no_more_changes_nothing_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
-    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2))
     joined = cast(Any, SimpleNamespace(plan=plan, register=None, version=1))
 
     async def end(_: object) -> bool:

@@ -32,7 +32,7 @@ def _join(directory: CrawlDirectory, cluster: Cluster) -> Joined:
     reached = load(None, options=options, environ={}, require_seeds=False)
     begin_machine(directory, cluster.identity, url="redis://127.0.0.1:1", prefix="onceover")
     register = Register(None, prefix="onceover", generation=IDENTITY.generation)
-    return Joined(reached, register, cluster, directory, "1")
+    return Joined(reached, register, cluster, directory)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_a_machine_that_waits_for_the_parts_of_an_earlier_run_can_be_inter
         has_told = asyncio.Event()
 
         async def enter() -> None:
-            async with join(reached, tmp_path / "crawl", version="1", on_wait=lambda _: has_told.set()):
+            async with join(reached, tmp_path / "crawl", on_wait=lambda _: has_told.set()):
                 raise AssertionError
 
         with CrawlDirectory(tmp_path / "crawl" / "part-0"):

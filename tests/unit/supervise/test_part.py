@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import pytest
 
-from crawler import __version__
 from crawler.parts.ending import Report
 from crawler.parts.exchange.carrier import Carrier
 from crawler.parts.line.line import Line, open_line
@@ -32,7 +31,7 @@ async def supervised(directory: Path) -> AsyncIterator[Supervisor]:
     ours, its = socket.socketpair()
     line: Supervisor = await open_line(ours, FromPart)
     its_line = await open_line(its, ToPart)
-    with lock_parts(loaded, version=__version__, on_wait=lambda _: None) as plan:
+    with lock_parts(loaded, on_wait=lambda _: None) as plan:
         part = asyncio.create_task(run_part(its_line, []))
         try:
             line.send(plan.begin(0, again=False))

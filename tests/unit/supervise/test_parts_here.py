@@ -24,7 +24,7 @@ def parts_in(folder: Path, *, until: float, tell: Callable[[str], object]) -> It
     """Leases last `until`."""
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
     with CrawlDirectory(folder) as directory:
-        plan = Plan(loaded=loaded, directory=directory, layout=begin(directory).layout, version="1")
+        plan = Plan(loaded=loaded, directory=directory, layout=begin(directory).layout)
         exchange: RedisExchange[object] = object.__new__(RedisExchange)  # nobody connects
         client = CoordinatorClient("a", exchange, look_again=lambda: None, adopted=lambda _version, _part: None)
         yield PartsHere(lambda: plan, client, until=lambda _: until, version=lambda: 1, options={}, tell=tell)

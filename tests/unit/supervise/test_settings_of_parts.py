@@ -36,7 +36,7 @@ def test_a_part_on_another_machine_is_named_by_that_machine_and_not_by_a_path_he
 @in_virtual_time
 async def test_a_change_does_not_wait_for_ever_for_a_part_that_is_being_opened(tmp_path: Path) -> None:
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
-    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2))
     coordinator = Coordinator(plan, tell=lambda _: None)
     await coordinator.given.openings.begin(1)
     coordinator.parts[0].is_open = True
@@ -94,7 +94,7 @@ async def _changed(
     directory = CrawlDirectory(folder)
     directory.configuration.write_text(render_toml(loaded.lasting))
     layout = msgspec.structs.replace(Layout.begin(2), cluster=cluster)
-    plan = Plan(loaded=loaded, directory=directory, layout=layout, version="1")
+    plan = Plan(loaded=loaded, directory=directory, layout=layout)
     coordinator = Coordinator(plan, tell=lambda _: None)
     coordinator.all_open.set()
     return await reconfigure(coordinator, SettingsOfParts(coordinator), Set(settings=[change], dry_run=True))
@@ -104,7 +104,7 @@ async def _changed(
 async def test_on_many_machines_a_part_that_is_away_keeps_all_from_changing(tmp_path: Path) -> None:
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
     layout = msgspec.structs.replace(Layout.begin(3), cluster=ON_MACHINES)
-    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=layout, version="1")
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=layout)
     coordinator = Coordinator(plan, tell=lambda _: None)
     settings = ClusterSettings(coordinator, Register(None, prefix="test", generation="g"), 1, lambda *_: None)
     for away, told in (([1], "part 1"), ([0, 1], "parts 0, 1")):

@@ -47,7 +47,7 @@ def opened() -> Opened:
 @in_virtual_time
 async def test_a_crawl_resumes_what_it_had_before_any_part_went_on(tmp_path: Path) -> None:
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
-    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2))
     coordinator = Coordinator(plan, tell=lambda _: None)
     before, later = (frontier_stats(done=count) for count in (3, 50))
     first = msgspec.structs.replace(opened(), status=msgspec.structs.replace(status(pages=0), frontier=before))
@@ -66,7 +66,7 @@ async def test_a_crawl_in_which_a_part_lacks_links_does_not_end_as_complete(tmp_
         return True
 
     loaded = load(None, options={"crawl.seeds": ("a test", ["http://a.test/"])}, environ={})
-    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2), version="1")
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(tmp_path), layout=Layout.begin(2))
     for gaps, ending in ((0, Ending.COMPLETE), (1, Ending.INCOMPLETE)):
         coordinator = Coordinator(plan, tell=lambda _: None, confirm_end=confirm)
         deciding = asyncio.create_task(coordinator.run())
@@ -92,7 +92,7 @@ def _answer_as_idle(coordinator: Coordinator, number: int, message: ToPart) -> N
 
 def two_parts(directory: Path, *settings: str) -> Coordinator:
     loaded = load(None, overrides=settings, environ={}, require_seeds=False)
-    plan = Plan(loaded=loaded, directory=CrawlDirectory(directory), layout=Layout.begin(2), version="1")
+    plan = Plan(loaded=loaded, directory=CrawlDirectory(directory), layout=Layout.begin(2))
     return Coordinator(plan, tell=lambda _: None)
 
 
