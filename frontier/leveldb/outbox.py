@@ -19,7 +19,6 @@ from frontier.leveldb.format.keys import (
     inbox_key,
     parcel_key,
     parcel_of,
-    sender_of,
     trimmed_key,
 )
 from frontier.leveldb.opening import damage_error
@@ -45,7 +44,7 @@ def write_transit(batch: Batch, transit: Transit) -> None:
 def read_positions(database: Database) -> Mapping[tuple[int, int], int]:
     """How many parcels were admitted, by sender and its incarnation."""
     admitted = database.items(INBOX_SPACE, end_of(INBOX_SPACE))
-    return {sender_of(key): int.from_bytes(value, "big") for key, value in admitted}
+    return {parcel_of(key): int.from_bytes(value, "big") for key, value in admitted}
 
 
 def read_incarnation(database: Database) -> Incarnation | None:

@@ -149,9 +149,9 @@ def parcel_key(receiver: int, index: int) -> bytes:
 
 
 def parcel_of(key: bytes) -> tuple[int, int]:
-    """The receiver and the index that a key of `O` names."""
-    receiver, index = _PARCEL.unpack(key[1:])
-    return receiver, index
+    """The receiver and the index that a key of `O` names, or the sender and its incarnation that one of `S` names."""
+    part, number = _PARCEL.unpack(key[1:])
+    return part, number
 
 
 def trimmed_key(receiver: int) -> bytes:
@@ -166,12 +166,6 @@ def receiver_of(key: bytes) -> int:
 
 def inbox_key(sender: int, incarnation: int) -> bytes:
     return INBOX_SPACE + _PARCEL.pack(sender, incarnation)
-
-
-def sender_of(key: bytes) -> tuple[int, int]:
-    """The sender and its incarnation that a key of `S` names."""
-    sender, incarnation = _PARCEL.unpack(key[1:])
-    return sender, incarnation
 
 
 def location_key(location: Location) -> bytes:
