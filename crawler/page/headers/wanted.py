@@ -4,7 +4,7 @@ Names come in any case, and half a dozen readers look for theirs in each respons
 names without a lower-case copy of each, in a tenth of the time of Python.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 try:
@@ -27,8 +27,4 @@ def wanted_in_python(headers: Sequence[Header], names: tuple[bytes, ...], /) -> 
     return [(lower, value) for name, value in headers if (lower := name.lower()) in names]
 
 
-def _best() -> Callable[[Sequence[Header], tuple[bytes, ...]], list[Header]]:
-    return compiled.wanted_headers if IS_COMPILED else wanted_in_python
-
-
-wanted_headers = _best()
+wanted_headers = compiled.wanted_headers if IS_COMPILED else wanted_in_python  # type: ignore[possibly-undefined]
