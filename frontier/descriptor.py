@@ -159,12 +159,3 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     asks_servers: bool = False
     """Whether its frontiers may use a visited set on a server (`visited.SharedSet`): they keep what they ask."""
     upkeep: Upkeep = Upkeep()
-
-
-def checked_options(descriptor: Descriptor, options: Mapping[str, object]) -> msgspec.Struct:
-    """The options of the backend in their struct, without those that it does not have. Raises ValueError for values
-    that are out of bounds or do not fit together."""
-    try:
-        return msgspec.convert(options, descriptor.options)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from error

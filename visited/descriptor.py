@@ -105,11 +105,11 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it knows its rate, its losses and its memory. Sets of other libraries do not."""
 
 
-def checked_options(descriptor: Descriptor, options: Mapping[str, object]) -> msgspec.Struct:
-    """The options of the set in their struct, without those that it does not have. Raises ValueError for values that
+def checked_options(struct: type[msgspec.Struct], options: Mapping[str, object]) -> msgspec.Struct:
+    """The options of a backend in their struct, without those that it does not have. Raises ValueError for values that
     are out of bounds or do not fit together."""
     try:
-        return msgspec.convert(options, descriptor.options)
+        return msgspec.convert(options, struct)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
 

@@ -19,7 +19,7 @@ def make_set(descriptor: Descriptor, parameters: Parameters, options: Mapping[st
         raise ValueError(f"{descriptor.name} needs a directory, found none")
     if "server" in descriptor.needs and parameters.connect is None:
         raise ValueError(f"{descriptor.name} needs a server, and nothing here can connect to one")
-    own = checked_options(descriptor, options)
+    own = checked_options(descriptor.options, options)
     shards = msgspec.convert(options, CommonOptions).shards
     if shards == 1:
         return descriptor.make(parameters, own)
@@ -45,7 +45,7 @@ def cost_of_set(descriptor: Descriptor, capacity: int, error_rate: float, option
     if descriptor.cost is None:
         return None
     shards = msgspec.convert(options, CommonOptions).shards
-    each = descriptor.cost(-(-capacity // shards), error_rate, checked_options(descriptor, options))
+    each = descriptor.cost(-(-capacity // shards), error_rate, checked_options(descriptor.options, options))
     return msgspec.structs.replace(
         each,
         memory_bytes=each.memory_bytes * shards,

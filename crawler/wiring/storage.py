@@ -28,12 +28,12 @@ from crawler.wiring.queue_settings import queue_settings
 from crawler.wiring.sharing import meeting_place
 from frontier import StoreFailed
 from frontier.descriptor import Parameters as FrontierParameters
-from frontier.descriptor import RepairResult, checked_options
+from frontier.descriptor import RepairResult
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from visited import Crawl, Forgotten, Unanswered, Unavailable, Unreachable, Unwritable, VisitedSet
 from visited.bits.kernel import best_kernel
-from visited.descriptor import Descriptor, Parameters
+from visited.descriptor import Descriptor, Parameters, checked_options
 from visited.digests.exact import ExactSet
 from visited.making import make_set
 from visited.wrappers.forgetting import ForgettingSet
@@ -121,7 +121,7 @@ def _parameters(
         before_write=before_write,
         owner=None if part is None else Ownership(part.parts).owner,
     )
-    return parameters, checked_options(backend, frontier.options)
+    return parameters, checked_options(backend.options, frontier.options)
 
 
 def visited_set(

@@ -8,11 +8,12 @@ import pytest
 from crawler.testing.frontier.crawls import Crawl, Opening, now
 from crawler.testing.visited.making import make_own
 from frontier import Frontier
-from frontier.descriptor import Descriptor, Parameters, checked_options
+from frontier.descriptor import Descriptor, Parameters
 from frontier.queues.settings import QueueSettings
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from visited import VisitedSet
+from visited.descriptor import checked_options
 
 
 class FrontierSuite:
@@ -46,7 +47,7 @@ class FrontierSuite:
     def open_state(self, opening: Opening) -> FrontierState:
         """Open the state alone."""
         opening.directory.mkdir(parents=True, exist_ok=True)
-        return self.descriptor.make(self.parameters(opening), checked_options(self.descriptor, self.options))
+        return self.descriptor.make(self.parameters(opening), checked_options(self.descriptor.options, self.options))
 
     def parameters(self, opening: Opening) -> Parameters:
         """What the state is opened with."""

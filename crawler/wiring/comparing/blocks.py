@@ -165,7 +165,7 @@ def check_comparison(loaded: Loaded) -> None:
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
         with loaded.refusing(f"compare.set[{number}]"):
-            _check_is_own(checked_options(descriptor(VISITED, each.backend), each.all_options))
+            _check_is_own(checked_options(descriptor(VISITED, each.backend).options, each.all_options))
     for number, expected in enumerate(compare.expect, start=1):
         key = f"compare.expect[{number}]"
         _check_known(loaded, key, expected.work, works, "compare.work")

@@ -9,11 +9,12 @@ from crawler.testing.frontier.crawls import DONE, next_lease, no_lease_for, page
 from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, StoreFailed, StoreFull, StoreRefused, UrlState
 from frontier.backends import BACKENDS, descriptor
-from frontier.descriptor import Parameters, checked_options
+from frontier.descriptor import Parameters
 from frontier.leveldb.database import Batch, Database
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from tests.unit.frontier.crawls import leveldb
+from visited.descriptor import checked_options
 from visited.digests.exact import ExactSet
 
 TERMS = Terms(identity={"rules": "1"})
@@ -22,7 +23,7 @@ TERMS = Terms(identity={"rules": "1"})
 def opened(name: str, directory: Path, terms: Terms = TERMS) -> FrontierState:
     chosen = descriptor(name)
     folder = directory / "frontier" if "directory" in chosen.needs else None
-    return chosen.make(Parameters(terms=terms, directory=folder), checked_options(chosen, {}))
+    return chosen.make(Parameters(terms=terms, directory=folder), checked_options(chosen.options, {}))
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -61,7 +62,7 @@ async def test_queues_of_a_crawl_that_may_have_moved_rest_first_whatever_the_tim
                 clock=lambda: 1e9 + ahead_s + loop.time(),
                 before_write=lambda: None,
             ),
-            checked_options(descriptor("leveldb"), {}),
+            checked_options(descriptor("leveldb").options, {}),
         )
 
     frontier = await on_machine(0).open_frontier(ExactSet())
@@ -76,7 +77,7 @@ async def test_queues_of_a_crawl_that_may_have_moved_rest_first_whatever_the_tim
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_the_options_of_a_backend_are_checked(name: str) -> None:
-    assert checked_options(descriptor(name), {}) == descriptor(name).options()
+    assert checked_options(descriptor(name).options, {}) == descriptor(name).options()
 
 
 async def test_a_state_is_opened_on_its_terms(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ FAILING = f"""{SETS}
             json.loads("{{")
         if kind == "ours":
             from visited.descriptor import checked_options
-            checked_options(None, {{}})
+            checked_options(int, {{}})
         if kind == "group":
             raise BaseExceptionGroup("several", [KeyError("one"), OSError(errno.ENOSPC, "full")])
         if kind == "full group":
@@ -160,7 +160,7 @@ def test_a_cancellation_where_no_event_loop_runs_is_the_fault_of_a_plug_in(plugi
 
 
 def test_code_of_ours_that_a_plug_in_calls_is_not_blamed_on_it(plugins: list[NamedBackend]) -> None:
-    with pytest.raises(AttributeError), blaming(plugins):
+    with pytest.raises(ValueError, match="Expected `int`"), blaming(plugins):
         fail("ours")
 
 
