@@ -18,6 +18,7 @@ from crawler.wiring.configuration import load
 from crawler.wiring.parts import number_of_parts
 from crawler.wiring.storage import chosen_set, is_on_server, make_chosen, reaching_server
 from visited import SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
+from visited.descriptor import Descriptor
 
 log = logging.getLogger(__name__)
 
@@ -93,8 +94,9 @@ def _own_sets(
             config = otherwise if file is None else load(file, require_seeds=False).config
             if config is None:
                 continue
-            chosen = chosen_set(choose_backend(config, place)[0])
-            visited = _own_set(config, place, pace)
+            config, _ = choose_backend(config, place)
+            chosen = chosen_set(config)
+            visited = _own_set(chosen, config, place, pace)
         except (ConfigError, DirectoryRefused) as error:
             log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
         else:
@@ -125,11 +127,8 @@ async def _delete(path: Path, visited: VisitedSet) -> None:
         await visited.aclose()
 
 
-def _own_set(config: Config, directory: CrawlDirectory, pace: Path | None) -> VisitedSet | None:
-    """The visited set on a server that a crawl has begun, by its configuration; None if it has none. Raises
-    `ConfigError`."""
-    config, _ = choose_backend(config, directory)
-    chosen = chosen_set(config)
+def _own_set(chosen: Descriptor, config: Config, directory: CrawlDirectory, pace: Path | None) -> VisitedSet | None:
+    """The visited set on a server that a crawl has begun; None if it has none. Raises `ConfigError`."""
     if not is_on_server(chosen) or chosen.folder is None or not (directory.visited / chosen.folder).is_dir():
         return None
     return make_chosen(chosen, config, directory, pace=pace)
