@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from config import ConfigError, Loaded
 from crawler.parts.agreement import Agreement
 from crawler.wiring.live.live import LiveSettings
-from crawler.wiring.live.values import Values
+from crawler.wiring.live.values import Values, make_values
 
 
 class PartSettings:
@@ -39,7 +39,7 @@ class PartSettings:
 
     def _make(self, configuration: str) -> tuple[Loaded, Values]:
         loaded = self._load(configuration)
-        return loaded, self._live.make_values(loaded)
+        return loaded, make_values(loaded)
 
     async def adopt(self) -> int:
         assert self._judged is not None

@@ -98,7 +98,7 @@ async def open_crawl(
     """
     registered_domain("example.org")  # loads the list of public suffixes now, because that takes a while
     urls = discovering.url_reader(loaded)
-    values = make_values(loaded, urls)
+    values = make_values(loaded)
     async with AsyncExitStack() as stack:
         stack.enter_context(blaming(plugins_of(loaded.config)))
         # First, so that its error is told, and not what follows from it while the rest is closed.
@@ -124,9 +124,7 @@ async def open_crawl(
             await agree_with_output(loaded.config, directory, kept, urls, leasing)
         links = _part_links(frontier, directory)
         new_seeds = await _add_seeds(own_seeds(frontier, values), leasing.frontier, kept.visited)
-        live = LiveSettings(
-            loaded, made, make_values=lambda changed: make_values(changed, discovering.url_reader(changed))
-        )
+        live = LiveSettings(loaded, made)
         gauge = Gauge(made.engine.counters, leasing.frontier.describe, kept.visited.describe)
         gauge.connections = made.http.connections
         yield OpenedCrawl(

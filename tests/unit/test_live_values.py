@@ -4,17 +4,14 @@ from pathlib import Path
 
 from config import load
 from crawler.discover.quota import OverQuota, PageLimits, PageQuota
-from crawler.url.urls import UrlReader
 from crawler.wiring.live.values import Latest, Values, make_values
 from frontier.memory.notes import MemoryNotes
-
-URLS = UrlReader()
 
 
 def values(folder: Path, more: str = "") -> Values:
     file = folder / "crawl.toml"
     file.write_text(f'[crawl]\nseeds = ["http://a.test/", "http://b.test/"]\n{more}')
-    return make_values(load(file, environ={}), URLS)
+    return make_values(load(file, environ={}))
 
 
 def test_limits_and_blocks_of_sites_that_come_and_go_hold_from_then_on(tmp_path: Path) -> None:

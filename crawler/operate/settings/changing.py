@@ -20,7 +20,7 @@ from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.live.effect import effect_of
 from crawler.wiring.live.live import LiveSettings
-from crawler.wiring.live.values import Values
+from crawler.wiring.live.values import Values, make_values
 
 DOES_NOT_RUN: Final = "the crawl does not run"
 
@@ -101,7 +101,7 @@ class RunningSettings:
         new = read(self._recorded)
         plan = make_plan(self._recorded, self._live.loaded, new, lacks=self._live.lacks)
         check_configuration(new)
-        return Prepared(plan=plan, values=self._live.make_values(plan.running))
+        return Prepared(plan=plan, values=make_values(plan.running))
 
     async def commit(self, prepared: Prepared) -> int:
         assert prepared.values is not None

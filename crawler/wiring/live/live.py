@@ -35,11 +35,9 @@ class Adjustable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LiveSettings:
-    def __init__(self, loaded: Loaded, adjustable: Adjustable, *, make_values: Callable[[Loaded], Values]) -> None:
-        """`make_values` raises `ConfigError` for what only a component can judge."""
+    def __init__(self, loaded: Loaded, adjustable: Adjustable) -> None:
         self.loaded = loaded
         """The configuration that holds now."""
-        self.make_values = make_values
         self._adjustable = adjustable
 
     @property

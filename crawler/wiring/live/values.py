@@ -13,7 +13,6 @@ from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Discovery
 from crawler.record import ArchiveFilter
 from crawler.url.ports import Ports
-from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.components import content, discovering, fetching, processing
 from crawler.wiring.sites import Sites
@@ -42,10 +41,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     """As they are written."""
 
 
-def make_values(loaded: Loaded, urls: UrlReader) -> Values:
+def make_values(loaded: Loaded) -> Values:
     """Raises `ConfigError` for what only a component can judge."""
     processing.check_pdf(loaded)
-    sites = Sites(loaded)
+    urls, sites = discovering.url_reader(loaded), Sites(loaded)
     for alone in sites.alone():
         _of_site(alone)  # refuses invalid hours now, not when the first URL leads there
     seeds = seeding.seeds(loaded, urls)
