@@ -23,8 +23,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 def options(count: int, error_rate: float, *, among: Iterable[Descriptor]) -> list[Option]:
     """Compute what each set would cost for `count` URLs at the rate. Sets without a formula for their cost are left
     out."""
-    sizing.check_capacity(count)
-    sizing.check_error_rate(error_rate)
+    sizing.check(count, error_rate)
     found = (_option(each, count, error_rate) for each in among)
     return [option for option in found if option is not None]
 

@@ -31,6 +31,14 @@ class LeafShape(msgspec.Struct, frozen=True, kw_only=True):
     """Share of set bits at which a leaf's rate reaches the bound."""
 
 
+def check(capacity: int, error_rate: float, seed: int = 0) -> None:
+    """Raise ValueError unless a filter can be built for so many URLs, at this rate and with this seed."""
+    if capacity < 1:
+        raise ValueError(f"capacity must be at least 1 URL, found {capacity!r}")
+    check_error_rate(error_rate)
+    check_seed(seed)
+
+
 def check_error_rate(error_rate: float) -> None:
     """Raise ValueError unless a filter can be built for this rate."""
     if not 0.0 < error_rate < 1.0:
@@ -46,12 +54,6 @@ def check_seed(seed: int) -> None:
     """Raise ValueError unless the seed is one of MurmurHash3's."""
     if not 0 <= seed < 1 << 32:
         raise ValueError(f"seed must be a number from 0 to 2^32 - 1, found {seed!r}")
-
-
-def check_capacity(capacity: int) -> None:
-    """Raise ValueError unless the capacity is a positive number of URLs."""
-    if capacity < 1:
-        raise ValueError(f"capacity must be at least 1 URL, found {capacity!r}")
 
 
 def bits_for(count: int, error_rate: float) -> int:

@@ -25,9 +25,7 @@ def mitz_32(*, capacity: int, error_rate: float, seed: int = 0) -> NumpyFilter:
     h1 and h2 are the lower and the upper half of the first word of MurmurHash3 x64 128. The sum is a signed number of
     32 bits, which wraps; `~` makes a negative one positive. So the filter can't use more than 2^31 bits.
     """
-    sizing.check_capacity(capacity)
-    sizing.check_error_rate(error_rate)
-    sizing.check_seed(seed)
+    sizing.check(capacity, error_rate, seed)
     bits = -(-sizing.bits_for(capacity, error_rate) // 64) * 64 or 64
     if bits > _MOST_BITS:
         raise ValueError(f"32-bit hashes reach {_MOST_BITS:,} bits; {capacity:,} URLs need {bits:,}")

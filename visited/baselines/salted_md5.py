@@ -31,8 +31,7 @@ def salted_hashes(data: bytes, count: int) -> list[int]:
 
 def salted_md5(*, capacity: int, error_rate: float) -> NumpyFilter:
     """A baseline for comparison. It needs 32 times the memory of a Bloom filter, and k/4 MD5 digests for each URL."""
-    sizing.check_capacity(capacity)
-    sizing.check_error_rate(error_rate)
+    sizing.check(capacity, error_rate)
     counters = max(1, sizing.bits_for(capacity, error_rate))
     if counters > _MOST_COUNTERS:
         raise ValueError(f"32-bit hashes reach {_MOST_COUNTERS:,} counters; {capacity:,} URLs need {counters:,}")

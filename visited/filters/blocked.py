@@ -29,9 +29,7 @@ class BlockedSet:
     is_prompt: Final = True
 
     def __init__(self, *, capacity: int, error_rate: float, seed: int = 0, kernel: Kernel | None = None) -> None:
-        sizing.check_capacity(capacity)
-        sizing.check_error_rate(error_rate)
-        sizing.check_seed(seed)
+        sizing.check(capacity, error_rate, seed)
         bits, self._hashes = sizing.blocked_for(capacity, error_rate)
         self._blocks = bits // sizing.BLOCK_BITS
         # A huge batch changes the rate while it fills the filter, so the rate is computed for each piece.

@@ -66,9 +66,7 @@ class BloomSet:
 
         Raises ValueError if the filter's rate with `capacity` URLs would be too high, or for `hashes` without `bits`.
         """
-        sizing.check_capacity(capacity)
-        sizing.check_error_rate(error_rate)
-        sizing.check_seed(seed)
+        sizing.check(capacity, error_rate, seed)
         if bits is not None:
             sizing.check_bits(bits, capacity, error_rate, hashes=hashes)
         elif hashes is not None:

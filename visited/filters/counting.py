@@ -42,9 +42,7 @@ class CountingSet:
         self, *, capacity: int, error_rate: float, width: int = 4, seed: int = 0, kernel: Kernel | None = None
     ) -> None:
         """`width` is the number of bits of a counter: 4, 8 or 32."""
-        sizing.check_capacity(capacity)
-        sizing.check_error_rate(error_rate)
-        sizing.check_seed(seed)
+        sizing.check(capacity, error_rate, seed)
         if width not in WIDTHS:
             raise ValueError(f"width must be 4, 8 or 32 bits for each counter, found {width!r}")
         self._counters = -(-sizing.bits_for(capacity, error_rate) // 64) * 64 or 64

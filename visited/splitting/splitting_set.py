@@ -66,9 +66,7 @@ class SplittingSet:
         `directory` holds the lists, and nothing else may use it. Without one they are temporary files, and `dump`
         writes them too. With `lists="urls"` there is a list of the URLs, too.
         """
-        sizing.check_capacity(capacity)
-        sizing.check_error_rate(error_rate)
-        sizing.check_seed(seed)
+        sizing.check(capacity, error_rate, seed)
         if not MIN_LEAF_BITS <= leaf_bits <= MAX_LEAF_BITS or leaf_bits % 512:
             raise ValueError(
                 f"leaf_bits must be a multiple of 512 from {MIN_LEAF_BITS:,} to {MAX_LEAF_BITS:,}, found"
