@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.duplicates import Duplicates
@@ -51,32 +51,38 @@ def make_lists(
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others. `seeds` are the names of those that are no orphans."""
-    most = MOST if limit is None else limit
+    most, wanted = MOST if limit is None else limit, {*sections}
+    needs_endings, needs_links = _WITH_ENDINGS & wanted, _WITH_LINKS & wanted
     with closing(temporary_database()) as database:
         records = _Records(directories, database, canonical)
-        endings = Endings(database, canonical) if _WITH_ENDINGS & {*sections} else None
-        linking = Linking(database, canonical) if _WITH_LINKS & {*sections} else None
-        broken = BrokenAnchors(database, canonical, endings) if endings and "broken-anchors" in sections else None
-        orphans = Orphans(database, canonical, endings, seeds) if endings and "orphans" in sections else None
-        unlisted = Unlisted(database, canonical) if "unlisted" in sections else None
-        duplicates = Duplicates(database, canonical) if "duplicates" in sections else None
-        refusals = Refusals() if "refused" in sections else None
-        slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
-        largest = Most(most, lambda listed: listed.size_bytes) if "largest" in sections else None
-        wanted = (endings, broken, orphans, unlisted, duplicates, refusals, slowest, largest)
-        takers = [each.add for each in wanted if each is not None]
+        endings, linking = Endings(database, canonical), Linking(database, canonical)
+        broken = BrokenAnchors(database, canonical, endings)
+        orphans = Orphans(database, canonical, endings, seeds if "orphans" in wanted else ())
+        unlisted, duplicates, refusals = Unlisted(database, canonical), Duplicates(database, canonical), Refusals()
+        slowest = Most(most, lambda listed: listed.duration_s)
+        largest = Most(most, lambda listed: listed.size_bytes)
+        takers = {
+            "broken-anchors": broken.add,
+            "orphans": orphans.add,
+            "unlisted": unlisted.add,
+            "duplicates": duplicates.add,
+            "refused": refusals.add,
+            "slowest": slowest.add,
+            "largest": largest.add,
+        }
+        takes = [endings.add] if needs_endings else []
+        takes += [take for name, take in takers.items() if name in wanted]
         for listed in records.all():
             if records.is_current(listed):
-                for take in takers:
+                for take in takes:
                     take(listed)
-            elif endings is not None:
+            elif needs_endings:
                 endings.add_earlier(listed)
-        dead = redirecting = None
-        if endings is not None and linking is not None:
-            dead = linking.want(endings.dead()) if "dead-links" in sections else None
-            if dead:
-                _take_back_sitemaps(linking, endings, canonical, sitemaps_of)
-            redirecting = linking.want(endings.redirects()) if "redirects" in sections else None
+        dead = linking.want(endings.dead()) if "dead-links" in wanted else 0
+        if dead:
+            _take_back_sitemaps(linking, endings, canonical, sitemaps_of)
+        redirecting = linking.want(endings.redirects()) if "redirects" in wanted else 0
+        if needs_links:
             linking.read(records.current())
 
         more: dict[str, int] = {}
@@ -87,37 +93,27 @@ def make_lists(
                 more[name] = left
             return found
 
-        return Lists(
-            dead_links=None
-            if endings is None or linking is None or dead is None
-            else DeadLinkList(
+        makers: dict[ListName, Callable[[], Any]] = {
+            "dead-links": lambda: DeadLinkList(
                 urls=dead, is_whole=linking.is_whole, links=first(dead_links(endings, linking), "dead-links")
             ),
-            broken_anchors=None
-            if broken is None
-            else BrokenAnchorList(
-                pages=broken.pages,
-                links=first(broken.rows(records.current()), "broken-anchors"),
+            "broken-anchors": lambda: BrokenAnchorList(
+                pages=broken.pages, links=first(broken.rows(records.current()), "broken-anchors")
             ),
-            orphans=None
-            if orphans is None
-            else OrphanList(unread=orphans.unread, pages=first(orphans.rows(), "orphans")),
-            unlisted=None
-            if unlisted is None
-            else UnlistedList(
+            "orphans": lambda: OrphanList(unread=orphans.unread, pages=first(orphans.rows(), "orphans")),
+            "unlisted": lambda: UnlistedList(
                 sitemaps=unlisted.sitemaps, unread=unlisted.unread, pages=first(unlisted.rows(), "unlisted")
             ),
-            redirects=None
-            if endings is None or linking is None or redirecting is None
-            else RedirectList(
+            "redirects": lambda: RedirectList(
                 urls=redirecting, is_whole=linking.is_whole, links=first(redirects(endings, linking), "redirects")
             ),
-            duplicates=None if duplicates is None else first(duplicates.rows(), "duplicates"),
-            refused=None if refusals is None else first(refusals.rows(), "refused"),
-            slowest=None if slowest is None else first(slowest.rows(), "slowest"),
-            largest=None if largest is None else first(largest.rows(), "largest"),
-            more=more,
-        )
+            "duplicates": lambda: first(duplicates.rows(), "duplicates"),
+            "refused": lambda: first(refusals.rows(), "refused"),
+            "slowest": lambda: first(slowest.rows(), "slowest"),
+            "largest": lambda: first(largest.rows(), "largest"),
+        }
+        made = {name.replace("-", "_"): make() for name, make in makers.items() if name in wanted}
+        return Lists(**made, more=more)
 
 
 def _take_back_sitemaps(linking: Linking, endings: Endings, canonical: Canonical, sitemaps_of: SitemapsOf) -> None:
