@@ -17,7 +17,7 @@ from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
 from crawler.operate.report.making import make_report
 from crawler.operate.report.rows import may_have_rows, write_csv
-from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines, unknown_lines
+from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines, unknown
 from crawler.status import size
 
 _SUMMED_UP: Final = ("summary", "hosts")
@@ -89,7 +89,7 @@ def report(
     with while_read():
         if as_csv:
             write_csv(found, wanted[0], stdout_for_programs())
-            for line in unknown_lines(found):
+            for line in unknown(found, wanted[0]):
                 click.echo(line, err=True)
         elif as_json:
             left_out = {*_SUMMED_UP} - {*wanted}

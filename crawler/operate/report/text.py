@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
-from typing import Final, get_args
+from typing import Final
 
 from rich.table import Table
 
@@ -153,11 +153,6 @@ def _lists(report: Lists) -> Iterator[tuple[ListName, str, Iterable[str], str]]:
         yield "slowest", "slowest", map(_fetched_line, report.slowest), ""
     if report.largest is not None:
         yield "largest", "largest", map(_fetched_line, report.largest), ""
-
-
-def unknown_lines(report: Lists) -> Iterator[str]:
-    """What the crawl does not know about its lists, for forms that have the rows alone."""
-    return chain.from_iterable(unknown(report, name) for name in get_args(ListName))
 
 
 def titled(title: str, lines: Iterable[str]) -> Iterator[str]:
