@@ -161,6 +161,13 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     earlier: dict[int, int] = {}
     """The numbers that would have come next in lineages from before the crawl was restored or divided. Never changed in
     place."""
+    ahead_s: float = 0.0
+    """How far `clock` was ahead of the system's, because that had been set back."""
+
+    def ahead_of(self, now: float) -> float:
+        """How far the frontier's clock has to be ahead of one that says `now`, so that it never runs backwards, and
+        goes on while the crawl does not run."""
+        return 0.0 if now >= self.clock else max(self.ahead_s, self.clock - now)
 
     def has_given(self, number: int) -> bool:
         """Whether the store, or one from which it was made, has given a URL this number."""

@@ -128,6 +128,7 @@ class QueueFrontier:
             owner=owner,
         )
         await restore(store, visited, snapshots, rebuilding=rebuilding)
+        frontier._operator.keep_clock()
         if store.counters.retired_queues:
             await frontier._budgeting.reconsider()
         active, marks = frontier._active, store.marks

@@ -30,6 +30,12 @@ class Operator:
         self._store.marks.set_paused(None)
         self._active.pauses.resume(by=OPERATOR)
 
+    def keep_clock(self) -> None:
+        """Store how far the frontier's clock is ahead of the system's, so that its time goes on until the next run."""
+        counters = self._active.copy_counters(self._active.now())
+        if counters.ahead_s != self._store.counters.ahead_s:
+            self._store.update_queues([], counters)
+
     def skip_numbers(self, upto: int) -> bool:
         counters = self._active.copy_counters(self._active.now())
         following = number_after(counters.next_number, upto)

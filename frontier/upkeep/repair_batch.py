@@ -51,6 +51,7 @@ class RepairBatch:
             quarantined=before.quarantined,
             journal_end=before.journal_end,
             clock=before.clock,
+            ahead_s=before.ahead_s,
             lost=before.lost,
             generation=before.generation,
             gaps=before.gaps,

@@ -75,6 +75,32 @@ async def test_queues_of_a_crawl_that_may_have_moved_rest_first_whatever_the_tim
         await frontier.aclose()
 
 
+@in_virtual_time
+async def test_time_goes_on_between_runs_after_the_clock_was_set_back(tmp_path: Path) -> None:
+    loop, day_s = asyncio.get_running_loop(), 86_400.0
+
+    def opened_by(ahead_s: float) -> FrontierState:
+        return descriptor("leveldb").make(
+            Parameters(terms=TERMS, directory=tmp_path / "frontier", clock=lambda: 1e9 + ahead_s + loop.time()),
+            checked_options(descriptor("leveldb"), {}),
+        )
+
+    frontier = await opened_by(400 * day_s).open_frontier(ExactSet())
+    await frontier.add([page("a", "1"), page("a", "2")])
+    await frontier.done(await next_lease(frontier), cooldown_s=7 * day_s, outcome=DONE)
+    await frontier.aclose()
+    for days_off in (1, 3, 3):  # which of the first is not known after the clock was set back
+        await asyncio.sleep(days_off * day_s)
+        frontier = await opened_by(0).open_frontier(ExactSet())
+        assert await no_lease_for(frontier, 1)
+        await frontier.aclose()
+    await asyncio.sleep(day_s)
+    frontier, opened_at = await opened_by(0).open_frontier(ExactSet()), loop.time()
+    assert (await next_lease(frontier)).url == page("a", "2")
+    assert loop.time() - opened_at < day_s
+    await frontier.aclose()
+
+
 @pytest.mark.parametrize("name", BACKENDS)
 def test_the_options_of_a_backend_are_checked(name: str) -> None:
     assert checked_options(descriptor(name).options, {}) == descriptor(name).options()
