@@ -14,11 +14,10 @@ import asyncpg
 import msgspec
 
 from crawler.write.database.postgres_dsn import read_dsn
-from crawler.write.database.postgres_tables import check, prepare, read_pages, store
+from crawler.write.database.postgres_tables import COMMAND_TIMEOUT_S, check, prepare, read_pages, store
 from crawler.write.database.rows import Row
 
 CONNECT_TIMEOUT_S: Final = 10.0
-COMMAND_TIMEOUT_S: Final = 60.0
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
 """Between two attempts to connect. The pause doubles with each one that fails."""

@@ -15,6 +15,9 @@ from crawler.write.database.rows import COLUMNS, Kind, Row
 
 VERSION: Final = 1
 """Of the schema. A change that needs more than new columns raises it, and adds a step to `_change`."""
+COMMAND_TIMEOUT_S: Final = 60.0
+SLOWEST_BYTES_PER_S: Final = 50_000
+"""A slower connection does not store large pages."""
 
 _TYPES: Final = {
     Kind.INTEGER: "bigint",
@@ -83,9 +86,10 @@ async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: S
     replaced by a page of another URL: that was of another crawl with this name."""
     linked = [row for row in rows if row.links is not None]
     links = [(crawl, row.number, at, link) for row in linked for at, link in enumerate(row.links or ())]
+    timeout_s = copy_timeout_s(rows)
     async with _transaction(connection):
         pages = [(crawl, *_with_moments(row.values)) for row in rows]
-        await connection.copy_records_to_table(_NEW_PAGES, records=pages, columns=_NAMES)
+        await connection.copy_records_to_table(_NEW_PAGES, records=pages, columns=_NAMES, timeout=timeout_s)
         replaced: str | None = await connection.fetchval(_upsert(schema))
         if linked:
             numbers = [row.number for row in linked]
@@ -94,8 +98,16 @@ async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: S
                 crawl,
                 numbers,
             )
-            await connection.copy_records_to_table("links", records=links, columns=_LINK_NAMES, schema_name=schema)
+            await connection.copy_records_to_table(
+                "links", records=links, columns=_LINK_NAMES, schema_name=schema, timeout=timeout_s
+            )
     return replaced
+
+
+def copy_timeout_s(rows: Sequence[Row]) -> float:
+    """How long it may take to send these rows. With a fixed limit, a large page would be sent over a slow connection
+    again and again."""
+    return COMMAND_TIMEOUT_S + sum(row.size_bytes for row in rows) / SLOWEST_BYTES_PER_S
 
 
 @asynccontextmanager

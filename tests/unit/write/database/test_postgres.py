@@ -16,7 +16,13 @@ from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database.postgres import DESCRIPTOR, PostgresOptions, PostgresSink
 from crawler.write.database.postgres_client import FIRST_PAUSE_S, LONGEST_PAUSE_S, PostgresClient, Target
 from crawler.write.database.postgres_dsn import Named, read_dsn
-from crawler.write.database.postgres_tables import prepare, store
+from crawler.write.database.postgres_tables import (
+    COMMAND_TIMEOUT_S,
+    SLOWEST_BYTES_PER_S,
+    copy_timeout_s,
+    prepare,
+    store,
+)
 from crawler.write.database.rows import Row, RowOptions, row_of
 from crawler.write.descriptor import Parameters
 from tests.postgres import PostgresServer, owned_by_server, running_postgres
@@ -260,6 +266,11 @@ async def test_a_server_that_is_killed_in_mid_batch_loses_nothing_and_repeats_no
             assert acknowledged <= set(numbers(server, "onceover"))
         assert set(numbers(server, "onceover")) - {1_000_000} == set(range(2000))
         await sink.aclose()
+
+
+def test_rows_have_the_time_that_a_slow_connection_takes_to_send_them() -> None:
+    large = [Row(number, (), None, 10_000_000) for number in range(2)]
+    assert copy_timeout_s(large) >= 20_000_000 / SLOWEST_BYTES_PER_S + COMMAND_TIMEOUT_S
 
 
 async def test_a_change_that_takes_too_long_is_not_rolled_back(server: PostgresServer) -> None:
