@@ -31,6 +31,8 @@ _TYPES: Final = {
 _NAMES: Final = ("crawl", *(column.name for column in COLUMNS))
 _QUOTED: Final = ", ".join(f'"{name}"' for name in _NAMES)
 _MOMENTS: Final = tuple(at for at, column in enumerate(COLUMNS) if column.kind is Kind.MOMENT)
+_INFINITE: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+"""What asyncpg takes for `infinity`, which many clients can't read. Servers say the first when they know no time."""
 _CHECKED: Final = -1
 """A number that no page has."""
 _NEW_PAGES: Final = "onceover_new_pages"
@@ -192,7 +194,10 @@ def _with_moments(values: tuple[Any, ...]) -> list[Any]:
 
 
 def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
     try:
-        return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+        moment = datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+    return None if moment in _INFINITE else moment

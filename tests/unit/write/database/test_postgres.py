@@ -183,6 +183,19 @@ async def test_no_page_can_hold_a_value_that_the_server_refuses_for_ever(server:
     assert server.query("SELECT number FROM odd.pages WHERE host IS NULL") == [["2"]]
 
 
+async def test_no_time_becomes_an_infinite_one(server: PostgresServer) -> None:
+    """Programs in .NET send `Mon, 01 Jan 0001 00:00:00 GMT` when they know no time."""
+    sink = open_sink(server.dsn, schema="times")
+    await sink.write(*rich_page(1, last_modified="0001-01-01T00:00:00Z", expires_at="9999-12-31T23:59:59Z"))
+    await sink.write(*rich_page(2, last_modified="9999-12-31T23:59:59.999999Z", expires_at="0001-01-01T00:00:01Z"))
+    await sink.aclose()
+    found = server.query(
+        "SELECT last_modified IS NULL, extract(year FROM expires_at AT TIME ZONE 'UTC') FROM times.pages"
+        " ORDER BY number"
+    )
+    assert found == [["t", "9999"], ["t", "1"]]
+
+
 async def test_certificates_and_services_are_obeyed_or_refused_at_the_beginning(tmp_path: Path) -> None:
     authority, other = trustme.CA(), trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "root.pem"))
