@@ -13,7 +13,7 @@ from typing import Final, Self
 
 import msgspec
 
-from crawler.export.wacz.heads import Head
+from crawler.export.wacz.heads import Head, timestamp
 from crawler.export.wacz.package import Package
 from crawler.page.digests import key_of
 from crawler.write.cdxj.surt_key import surt_key
@@ -67,10 +67,12 @@ class Index:
         row = (line.encode("utf-8", "replace").decode(), key)
         self._last_id = self._store.execute("INSERT INTO line (line, key) VALUES (?, ?)", row).lastrowid
         self._last = (head.url, head.timestamp)
-        self._store.execute("INSERT OR IGNORE INTO captured VALUES (?)", (_key(head.url),))
+        self._store.execute("INSERT OR IGNORE INTO captured VALUES (?)", (_key(head.url, head.timestamp),))
 
-    def has(self, url: str) -> bool:
-        found = self._store.execute("SELECT 1 FROM captured WHERE key = ?", (_key(url),)).fetchone()
+    def has(self, url: str, fetched_at: str) -> bool:
+        """Whether a URL was captured at a time in RFC 3339."""
+        key = _key(url, timestamp(fetched_at))
+        found = self._store.execute("SELECT 1 FROM captured WHERE key = ?", (key,)).fetchone()
         return found is not None
 
     def take_back(self, head: Head) -> None:

@@ -150,7 +150,7 @@ class _Packing:
         with self.package.member("pages/pages.jsonl") as target:
             target.write(msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}) + b"\n")
             for page in _pages(snapshot, rewrite):
-                if not self.index.has(page.url):
+                if not self.index.has(page.url, page.ts):
                     missing += 1
                     continue
                 target.write(msgspec.json.encode(page) + b"\n")

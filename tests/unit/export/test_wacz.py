@@ -152,6 +152,18 @@ async def test_pages_that_the_archive_does_not_have_are_not_listed(tmp_path: Pat
     assert [each["url"] for each in Opened(tmp_path / "a.wacz").pages] == [page(2).url]
 
 
+async def test_visits_that_the_archive_does_not_have_are_not_listed(tmp_path: Path) -> None:
+    """Of a page that was fetched again after `output.keep_bytes` had deleted the archive of the first time."""
+    later = page(1)
+    earlier = msgspec.structs.replace(later, fetched_at=later.fetched_at - 60)
+    crawl = await archived_crawl(tmp_path / "crawl", later)
+    records = [record_of(each, number) for number, each in enumerate((earlier, later), 1)]
+    write_crawl(crawl, [msgspec.structs.replace(each, url=later.url) for each in records])
+    result = run(crawl, "wacz", tmp_path / "a.wacz")
+    assert "the list of pages leaves 1 out" in result.stderr
+    assert [each["ts"] for each in Opened(tmp_path / "a.wacz").pages] == [records[1].fetched_at]
+
+
 async def test_a_wacz_holds_the_archive_as_it_is_with_index_pages_and_digests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
