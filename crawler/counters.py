@@ -68,6 +68,11 @@ class Counters:
         self.in_flight: dict[int, InFlight] = {}
         """By the number of the lease."""
 
+    def begin_storing(self, number: int, now: float) -> None:
+        """From `now` on, the lease of that number waits until what became of its URL is stored."""
+        work = self.in_flight[number]
+        work.stage, work.since = "the storing", now
+
     def count_new(self, links: int, /) -> None:
         """Count links that were new."""
         self.admitted += links

@@ -105,7 +105,7 @@ class Pipeline:
             fetched = reject_lost_copy(fetched, lease, components.archive_began())
             if not isinstance(fetched, Answer):
                 fetched = self._http_instead(lease, fetched) or fetched
-            work.stage, work.since = "the storing", components.monotonic()
+            self.counters.begin_storing(lease.number, components.monotonic())
             await keep_in_step()
             self._count(fetched)
             decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)

@@ -116,6 +116,7 @@ class Settlement:
     ) -> None:
         """Settle a URL that is not fetched, because a rule excludes it or its host is dead. `asked` says whether its
         host had another request for it, as for robots.txt; `usage` what its origin says about its use."""
+        self._counters.begin_storing(lease.number, self._components.monotonic())
         reason = decision.reason or ""
         state = UrlState.FAILED if decision.failed else UrlState.EXCLUDED
         if lease.dead is not None:

@@ -730,6 +730,27 @@ async def test_what_is_in_flight_tells_its_stage() -> None:
         await running
 
 
+class Slow(Records):
+    """A sink that takes long, such as a database whose server does not answer."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        await asyncio.sleep(60)
+        await super().write(page, record)
+
+
+@in_virtual_time
+@pytest.mark.parametrize("verdicts", [{}, {SEED: [FORBIDDEN]}], ids=["fetched", "forbidden"])
+async def test_what_waits_for_a_sink_says_so(verdicts: dict[str, list[Verdict]]) -> None:
+    rig = Rig(star(1), verdicts=verdicts)
+    rig.sink = Slow(rig.events)
+    async with rig.engine() as engine:
+        running = asyncio.ensure_future(engine.run())
+        await asyncio.sleep(30)
+        (work,) = engine.counters.in_flight.values()
+        assert (work.url, work.stage) == (SEED, "the storing")
+        await running
+
+
 @in_virtual_time
 async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as_no_pages() -> None:
     sitemap, hidden = "http://a.test/sitemap.xml", "http://a.test/hidden"
