@@ -147,8 +147,19 @@ def why_list_is_lost(directory: CrawlDirectory) -> str | None:
 
 
 def write_pruned(directory: CrawlDirectory, pruned: Pruned) -> None:
-    """Replace what `pruned.json` says, in one step that survives a power failure. Raises `OSError`."""
-    replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(pruned)) + b"\n")
+    """Replace what `pruned.json` says, in one step that survives a power failure. What a later onceover has noted there
+    stays. Raises `OSError`."""
+    said = {**msgspec.to_builtins(pruned), **_unknown(directory)}
+    replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(said)) + b"\n")
+
+
+def _unknown(directory: CrawlDirectory) -> dict[str, object]:
+    """What `pruned.json` says beside what this onceover knows of. Raises `OSError`."""
+    try:
+        said = msgspec.json.decode(read_file(directory.pruned), type=dict[str, object])
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return {name: value for name, value in said.items() if name not in Pruned.__struct_fields__}
 
 
 def shorten(directory: CrawlDirectory) -> Pruned:

@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
@@ -110,3 +111,11 @@ def test_a_damaged_moment_of_a_record_does_not_matter(tmp_path: Path) -> None:
     crawl = CrawlDirectory(tmp_path)
     crawl.pruned.write_text('{"before": {"records": {"last": "2026-11-3_"}}}')
     assert read_pruned(crawl).total("records").last == "2026-11-3_"
+
+
+def test_what_a_later_version_has_noted_stays(tmp_path: Path) -> None:
+    crawl = begun(tmp_path)
+    crawl.pruned.write_text('{"lacks_records": true, "noted_since": [7]}')
+    assert since(crawl, records=True) == SINCE
+    said = msgspec.json.decode(crawl.pruned.read_bytes())
+    assert (said["lacks_records"], said["noted_since"]) == (False, [7])
