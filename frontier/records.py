@@ -163,6 +163,9 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     place."""
     ahead_s: float = 0.0
     """How far `clock` was ahead of the system's, because that had been set back."""
+    fetched_at: float = 0.0
+    """The latest time at which a settled URL was fetched, in seconds since 1970 by the system's clock of that day; 0 in
+    stores of earlier versions. It never runs backwards."""
 
     def ahead_of(self, now: float) -> float:
         """How far the frontier's clock has to be ahead of one that says `now`, so that it never runs backwards, and
@@ -174,6 +177,11 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
         lineage = lineage_of(number)
         is_own = lineage == lineage_of(self.next_number)
         return number < (self.next_number if is_own else self.earlier.get(lineage, 0))
+
+    def note_fetch(self, at: float | None) -> None:
+        """A URL is settled that was fetched then."""
+        if at is not None and at > self.fetched_at:
+            self.fetched_at = at
 
     def all_earlier(self) -> dict[int, int]:
         """The lineages from before, with this one, if it has given a number."""

@@ -1,5 +1,7 @@
 """What is remembered of the visits to a URL, in bounded space."""
 
+import math
+
 import msgspec
 
 MAX_HISTORY = 12
@@ -33,11 +35,14 @@ class VisitsSince(msgspec.Struct, frozen=True, kw_only=True):
     """The lowest number of such a visit; 0 if that is not known."""
     at: float = 0.0
     """Seconds since 1970."""
+    latest_at: float = math.inf
+    """No visit before was later, in seconds since 1970; infinity if that is not known."""
 
     def has(self, last_visit: LastVisit) -> bool:
         """Whether the last visit was since then, or nobody knows when it was."""
         if last_visit.number is not None and last_visit.number < self.number:
-            return False
+            # It may have had its number since before, if it waited then.
+            return last_visit.fetched_at is not None and last_visit.fetched_at > max(self.at, self.latest_at)
         return last_visit.fetched_at is None or last_visit.fetched_at > self.at
 
 

@@ -71,7 +71,10 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     """The number of its first archive, or one between that and the archive before."""
     number: int = 0
-    """No page before has this record number, or a higher one; 0 if the frontier gives no numbers."""
+    """No page before has this record number, or a higher one; 0 if the frontier gives no numbers. One that waited then
+    has a lower one."""
+    latest_at: float | None = None
+    """No page before was fetched later, in seconds since 1970; None if that is not known."""
 
     def __post_init__(self) -> None:
         _check(self.began)
@@ -82,7 +85,8 @@ class Began(msgspec.Struct, frozen=True, kw_only=True):
 
     began: str
     number: int = 0
-    """As in `Cycle`."""
+    latest_at: float | None = None
+    """Both as in `Cycle`."""
 
     def __post_init__(self) -> None:
         _check(self.began)

@@ -20,6 +20,7 @@ from crawler.prune.cycles import is_over, renumbered, with_next
 from crawler.prune.finished import OutputFile, output_files
 from crawler.prune.needs import Needed, Needs
 from crawler.prune.pruning import Plan, delete, make_plan
+from crawler.prune.recorded import visits_since
 from crawler.status import number_of, size
 from crawler.write.cdxj.making import archives, serial_of
 from crawler.write.warc_opening import next_serial
@@ -37,6 +38,8 @@ class Referring(msgspec.Struct, frozen=True, kw_only=True):
     """The visits so far to which it may refer: those of the present cycle."""
     next_number: Callable[[], int] = lambda: 0
     """The record number of the next page; 0 if numbers do not rise."""
+    latest_at: Callable[[], float | None] = lambda: None
+    """When the latest page was fetched, or later; None if that is not known. Seconds since 1970."""
     forget_before: Callable[[int], None] = lambda _: None
     """Lets it refer no more to archives with a lower number."""
 
@@ -191,10 +194,16 @@ class Keeping:
         # The newest archives may be gone, but who writes them goes on counting.
         present = 0 if self._cycle is None else self._cycle.first
         self._next_serial = max(self._next_serial, present, next_serial(self._own.warc))
-        cycle = Cycle(began=rfc3339(now), first=self._next_serial, number=self._referring.next_number())
+        latest_at = self._referring.latest_at()
+        cycle = Cycle(
+            began=rfc3339(now),
+            first=self._next_serial,
+            number=self._referring.next_number(),
+            latest_at=None if latest_at is None else max(latest_at, now),
+        )
         self._cycle = cycle
         self._referring.forget_before(cycle.first)
-        self.since = VisitsSince(number=cycle.number, at=max(self.since.at, now))
+        self.since = visits_since(cycle, at=max(self.since.at, now))
         await asyncio.to_thread(_note_cycle, self._own, cycle)
         _log.info("the archive begins anew: nothing in it will refer to what was written before")
 

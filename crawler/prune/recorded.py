@@ -4,6 +4,7 @@ If a run writes no records, the next one that does has no record of what pages h
 has not changed would leave it without any. So the first visit after that run asks for the whole page.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -11,7 +12,7 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import replaced_directories
-from crawler.disk.pruned import Began, read_pruned, write_pruned
+from crawler.disk.pruned import Began, Cycle, read_pruned, write_pruned
 from crawler.page import rfc3339
 from crawler.prune.finished import output_files
 from frontier import VisitsSince
@@ -23,6 +24,7 @@ def recorded_since(
     records: bool,
     is_resumed: bool,
     next_number: Callable[[], int],
+    latest_at: Callable[[], float | None],
     clock: Callable[[], float],
 ) -> VisitsSince:
     """The visits of which the records tell, in a run that writes `records`. `is_resumed` tells whether a run before may
@@ -38,14 +40,20 @@ def recorded_since(
         return VisitsSince()
     lacked_before = pruned.records is None and any(each.lacks_records for each in before)
     if pruned.lacks_records or lacked_before or (is_resumed and not has_records):
-        began = Began(began=rfc3339(clock()), number=next_number())
+        now, latest = clock(), latest_at()
+        latest = None if latest is None else max(latest, now)
+        began = Began(began=rfc3339(now), number=next_number(), latest_at=latest)
         pruned = msgspec.structs.replace(pruned, lacks_records=False, records=began)
         write_pruned(own, pruned)
     moments = [datetime.fromisoformat(each.records.began) for each in (pruned, *before) if each.records is not None]
-    return VisitsSince(
-        number=0 if pruned.records is None else pruned.records.number,
-        at=max((each.timestamp() for each in moments), default=0.0),
-    )
+    return visits_since(pruned.records, at=max((each.timestamp() for each in moments), default=0.0))
+
+
+def visits_since(began: Began | Cycle | None, *, at: float) -> VisitsSince:
+    """The visits since then, and since another moment; None stands for those of all numbers."""
+    if began is None:
+        return VisitsSince(at=at)
+    return VisitsSince(number=began.number, at=at, latest_at=math.inf if began.latest_at is None else began.latest_at)
 
 
 def _has_records(outputs: Sequence[CrawlDirectory]) -> bool:

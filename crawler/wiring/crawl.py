@@ -52,7 +52,17 @@ from crawler.wiring.revisiting import make_planning, revisits, with_whole_sitema
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, LeaseSource, membership, share_pace, share_with_parts
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, Numbering, PartLinks, Recrawling, StoreRefused, VisitsSince, part_links_of
+from frontier import (
+    CrawlUrl,
+    Frontier,
+    Numbering,
+    PartLinks,
+    Recrawling,
+    StoreRefused,
+    Timing,
+    VisitsSince,
+    part_links_of,
+)
 from frontier.state import FrontierState
 from visited import SharedSet, VisitedSet
 
@@ -195,6 +205,7 @@ async def _make_components(
         directory,
         frontier.pauses,
         next_number=partial(_next_number, kept.state),
+        latest_at=partial(_latest_at, kept.state),
         forget_before=sinks.forget_before,
     )
     fetchers = await open_fetchers(
@@ -241,6 +252,11 @@ async def _make_components(
 def _next_number(state: FrontierState) -> int:
     """The number of the next page; 0 if the frontier tells none."""
     return state.next_number if isinstance(state, Numbering) else 0
+
+
+def _latest_at(state: FrontierState) -> float | None:
+    """When the latest page was fetched, or later; None if the frontier does not tell."""
+    return state.latest_at if isinstance(state, Timing) else None
 
 
 def _engine(config: Config, components: Components, frontier: Frontier, *, on_stop: Callable[[], None]) -> Engine:

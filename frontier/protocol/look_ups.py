@@ -70,6 +70,16 @@ class Numbering(Protocol):
 
 
 @runtime_checkable
+class Timing(Protocol):
+    """Tells when URLs were fetched."""
+
+    @property
+    def latest_at(self) -> float:
+        """No settled URL was fetched later, whatever clocks have said since: seconds since 1970."""
+        ...
+
+
+@runtime_checkable
 class NumberReads(Protocol):
     """Tells why the ledger lacks a URL that the output has."""
 

@@ -44,7 +44,7 @@ _NAMES: Final = frozenset(
         b"Msynced",
     }
 )
-OF_HIGHEST: Final = ("next_ordinal", "clock", "ahead_s", "generation")
+OF_HIGHEST: Final = ("next_ordinal", "clock", "ahead_s", "generation", "fetched_at")
 """The counters of which each target gets the highest."""
 OF_FIRST: Final = ("lost", "gaps", "pages")
 """The counters of which the first target gets the sum, because nobody knows which part they belong to."""

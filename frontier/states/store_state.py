@@ -100,6 +100,10 @@ class StoreState(Generic[_Store]):
         return self.store.counters.next_number
 
     @property
+    def latest_at(self) -> float:
+        return max(self.store.counters.clock, self.store.counters.fetched_at)
+
+    @property
     def numbers_given(self) -> int:
         following = self.next_number
         return following - first_number(lineage_of(following))

@@ -284,6 +284,7 @@ class Admission:
             numbered.append(revisits.plan_entry(msgspec.structs.replace(entry, number=number), now))
             counters.next_number = number_after(counters.next_number, number)
             counters.admitted += 1
+            counters.note_fetch(entry.fetched_at)
             count_state(counters, entry.state)
         if revisits.loses_plan:
             # Before the entries are written, as in `Settling.done`.

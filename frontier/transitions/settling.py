@@ -64,6 +64,7 @@ class Settling:
             pace_s=cooldown_s if outcome.server_ok and asked and cooldown_s > 0 else None,
         )
         counters.pages += outcome.is_page
+        counters.note_fetch(outcome.fetched_at)
         if held.superseded:
             self._store.update_queues([update], counters)
         else:

@@ -56,6 +56,7 @@ class RepairBatch:
             generation=before.generation,
             gaps=before.gaps,
             earlier=before.earlier,
+            fetched_at=before.fetched_at,
         )
         self._store = store
         self._puts: dict[bytes, bytes] = {}

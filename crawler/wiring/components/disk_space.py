@@ -18,7 +18,7 @@ from crawler.disk.pruned import read_pruned
 from crawler.disk.used_space import UsedSpaceGuard, growing_folders
 from crawler.prune.choosing import Keep
 from crawler.prune.keeping import Keeping, Referring
-from crawler.prune.recorded import recorded_since
+from crawler.prune.recorded import recorded_since, visits_since
 from frontier import CrawlUrl, VisitsSince
 from frontier.pauses import Pauses
 
@@ -59,10 +59,11 @@ def disk_space(
     pauses: Pauses,
     *,
     next_number: Callable[[], int],
+    latest_at: Callable[[], float | None],
     forget_before: Callable[[int], None],
 ) -> DiskSpace:
-    """`next_number` and `forget_before` are as in `Referring`. Raises `DirectoryRefused` if nobody can tell what was
-    deleted, and `OSError`."""
+    """`next_number`, `latest_at` and `forget_before` are as in `Referring`. Raises `DirectoryRefused` if nobody can
+    tell what was deleted, and `OSError`."""
     whole = whole_crawl(directory.original)
     is_resumed = CrawlDirectory(whole).configuration.exists()
     return DiskSpace(
@@ -85,6 +86,7 @@ def disk_space(
             referring=Referring(
                 since=_since(directory, _outputs(directory, whole)),
                 next_number=next_number,
+                latest_at=latest_at,
                 forget_before=forget_before,
             ),
             own=directory,
@@ -94,6 +96,7 @@ def disk_space(
             records=config.output.records,
             is_resumed=is_resumed,
             next_number=next_number,
+            latest_at=latest_at,
             clock=time.time,
         ),
         archives=config.output.warc,
@@ -122,7 +125,7 @@ def _since(own: CrawlDirectory, outputs: Sequence[CrawlDirectory]) -> VisitsSinc
     cycles, replaced = read_pruned(own).cycles, map(CrawlDirectory, replaced_directories(own.original))
     before = [cycle for each in replaced for cycle in read_pruned(each).cycles]
     moments += [datetime.fromisoformat(cycle.began).timestamp() for cycle in (*before, *cycles)]
-    return VisitsSince(number=cycles[-1].number if cycles else 0, at=max(moments, default=0.0))
+    return visits_since(cycles[-1] if cycles else None, at=max(moments, default=0.0))
 
 
 def _owns(own: CrawlDirectory, whole: Path, output: CrawlDirectory) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawler.testing.frontier.crawls import DONE, START, drain, next_lease, now, page
 from crawler.testing.loops import in_virtual_time
@@ -182,6 +183,21 @@ async def test_a_crash_before_any_write_leaves_each_url_queued_or_planned(tmp_pa
         async with copy.opened() as frontier, visiting(frontier, plan):
             assert {path for path, _ in await visit(frontier, 6)} == {"1", "2", "3"}
         assert copy.fsck().problems == []
+
+
+@in_virtual_time
+async def test_the_latest_fetch_stays_known_when_clocks_are_set_back_and_after_a_rebuild(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    for name, fetched_at in (("1", START + 500), ("2", START + 20)):
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a", name)])
+            outcome = Outcome(state=UrlState.DONE, status=200, fetched_at=fetched_at)
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
+            assert frontier._store.counters.fetched_at == START + 500
+    async with crawl.opened() as frontier:
+        entry = LedgerEntry(canonical="u", state=UrlState.FAILED, number=0, found_at=0)
+        await frontier.record([entry, replace(entry, canonical="v", fetched_at=START + 600)])
+        assert frontier._store.counters.fetched_at == START + 600
 
 
 @in_virtual_time

@@ -159,6 +159,15 @@ def test_a_cycle_is_told_by_record_numbers_and_without_them_by_time(number: int)
         assert [each is not None and since.has(each) for each in earlier] == [False, may_be_conditional]
 
 
+def test_a_page_that_waited_when_a_cycle_began_belongs_to_it_if_it_was_fetched_later_than_all_before() -> None:
+    since = VisitsSince(number=7, at=NOW, latest_at=NOW + 5)
+    visits = ((6, NOW + 5), (6, NOW + 6), (7, NOW), (7, NOW + 1))
+    assert [since.has(LastVisit(visits=1, fetched_at=at, number=number)) for number, at in visits] == [
+        *(False, True),
+        *(False, True),
+    ]
+
+
 @pytest.mark.parametrize("keep", [Keep(seconds=5 * DAY_S), Keep(bytes=1)])
 async def test_a_cycle_begins_a_look_after_the_last_one_was_over_and_meanwhile_pages_come_whole(
     tmp_path: Path, keep: Keep
@@ -240,7 +249,14 @@ async def test_the_end_of_a_cycle_that_cannot_be_noted_is_told_and_tried_again(
 
 def _space(loaded: Loaded, crawl: CrawlDirectory, forget_before: Callable[[int], None]) -> DiskSpace:
     pauses = Pauses(on_end=lambda: None)
-    return disk_space(loaded.config, crawl, pauses, next_number=lambda: 7, forget_before=forget_before)
+    return disk_space(
+        loaded.config,
+        crawl,
+        pauses,
+        next_number=lambda: 7,
+        latest_at=lambda: NOW,
+        forget_before=forget_before,
+    )
 
 
 def _prepared(crawl: CrawlDirectory, *, archives: bool, is_resumed: bool = True) -> Keeping:
@@ -320,13 +336,17 @@ def test_a_part_heeds_what_the_archive_lacked_before_the_crawl_was_divided(
 class _Returning:
     """A crawl that visits pages which never change, by a clock of its own."""
 
-    def __init__(self, directory: Path, keep: Keep, *, answers_304: bool) -> None:
+    def __init__(self, directory: Path, keep: Keep, *, answers_304: bool, waits: bool = False) -> None:
         self.crawl = CrawlDirectory(directory)
+        self._waits = waits
         self.now = NOW
         self._answers_304 = answers_304
         self._number = 0
         self._visited_at: dict[int, float] = {}
         self._visit: dict[int, int] = {}
+        self._waiting: dict[int, int] = {}
+        """The numbers that pages have for their next visit, as if they waited since the last one."""
+        self._fetched_at: list[float] = []
         self._sink = WarcSink(self.crawl.warc, WarcOptions(max_bytes=3_000, revisits=100), clock=lambda: self.now)
         self.kept = Keeping(
             lambda: [self.crawl],
@@ -334,7 +354,11 @@ class _Returning:
             own=self.crawl,
             keep=keep,
             clock=lambda: self.now,
-            referring=Referring(next_number=lambda: self._number, forget_before=self._sink.forget_before),
+            referring=Referring(
+                next_number=lambda: self._number,
+                latest_at=lambda: max(self._fetched_at, default=0.0),
+                forget_before=self._sink.forget_before,
+            ),
         )
 
     async def visit(self, number: int) -> None:
@@ -344,10 +368,15 @@ class _Returning:
         visited = url(number, self._visited_at.get(number), visit=self._visit.get(number))
         if self._answers_304 and visited.last_visit is not None and self.kept.may_be_conditional(visited):
             fetched = NotModified(url=fetched.url, status=304, headers=[], fetched_at=self.now, duration_s=0.1)
-        await self._sink.write(fetched, record_of(fetched, self._number))
+        waiting = self._waiting.get(number, self._number)
+        self._number += waiting == self._number
+        await self._sink.write(fetched, record_of(fetched, waiting))
         await asyncio.gather(*self._sink._sorting)
-        self._visited_at[number], self._visit[number] = self.now, self._number
-        self._number += 1
+        self._visited_at[number], self._visit[number] = self.now, waiting
+        self._fetched_at.append(self.now)
+        if self._waits:
+            self._waiting[number] = self._number
+            self._number += 1
         for path in self.crawl.warc.iterdir():
             if path.stat().st_mtime < NOW:
                 os.utime(path, (self.now, self.now))
@@ -389,15 +418,17 @@ def _checked_revisits(crawl: CrawlDirectory) -> int:
     return revisits
 
 
+@pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("answers_304", [True, False])
 @pytest.mark.parametrize(
     ("keep", "back_days", "every"),
     [(Keep(seconds=2 * DAY_S), 0.9, 17), (Keep(bytes=40_000), 0.4, 7), (Keep(bytes=40_000), 400, 17)],
 )
 async def test_no_revisit_lacks_its_body_however_often_the_clock_is_set_back(
-    tmp_path: Path, keep: Keep, back_days: float, every: int, *, answers_304: bool
+    tmp_path: Path, keep: Keep, back_days: float, every: int, *, answers_304: bool, waits: bool
 ) -> None:
-    crawl, pages, visits = _Returning(tmp_path, keep, answers_304=answers_304), 6, 150 if keep.seconds else 100
+    crawl = _Returning(tmp_path, keep, answers_304=answers_304, waits=waits)
+    pages, visits = 6, 150 if keep.seconds else 100
     crawl.now += visits / every * back_days * DAY_S
     revisits = 0
     for visit in range(visits):

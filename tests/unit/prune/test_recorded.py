@@ -14,11 +14,11 @@ from frontier import VisitsSince
 
 NOW = 1_700_000_000.0
 ALL = VisitsSince()
-SINCE = VisitsSince(number=7, at=NOW)
+SINCE = VisitsSince(number=7, at=NOW, latest_at=NOW + 5)
 
 
 def since(crawl: CrawlDirectory, *, records: bool, is_resumed: bool = True) -> VisitsSince:
-    find = partial(recorded_since, crawl, next_number=lambda: 7, clock=lambda: NOW)
+    find = partial(recorded_since, crawl, next_number=lambda: 7, latest_at=lambda: NOW + 5, clock=lambda: NOW)
     return find(records=records, is_resumed=is_resumed)
 
 
@@ -87,7 +87,7 @@ def test_a_part_knows_since_when_there_are_records_from_before_the_crawl_was_div
     (before.records / "records-00000.jsonl").write_bytes(b"{}\n")
     since(before, records=not is_lacking)
     for each in divided(tmp_path, "part-0", "part-1"):
-        expected = VisitsSince(number=7 if is_lacking else 0, at=NOW)
+        expected = SINCE if is_lacking else VisitsSince(at=NOW)
         assert [since(each, records=True) for _ in range(2)] == [expected] * 2
 
 
