@@ -264,6 +264,8 @@ class CrawlDirectory:
         is_locked = self.lock.is_file() and not self._has_comparison()
         if not self.path.exists() or not any(self.path.iterdir()) or is_locked or self.parts.is_file():
             return False
+        if self.configuration.is_file() and self.start.is_file():
+            return False  # a run began there. Its frontier may be lost
         has_parts = any(CrawlDirectory(part).claim.is_file() for part in self.path.glob("part-*"))  # of other machines
         return not (has_parts or self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
 

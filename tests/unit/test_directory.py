@@ -140,6 +140,17 @@ def test_a_copy_without_the_lock_is_known_by_its_configuration_and_the_frontier_
         assert directory.has_state()
 
 
+def test_a_copy_without_lock_and_frontier_is_known_by_what_its_last_run_has_written(tmp_path: Path) -> None:
+    """So that its frontier can be rebuilt."""
+    (tmp_path / "crawl.toml").touch()
+    (tmp_path / "records").mkdir()
+    with pytest.raises(DirectoryRefused, match="holds files, but no crawl"):
+        CrawlDirectory(tmp_path).__enter__()
+    (tmp_path / "start.json").touch()
+    with CrawlDirectory(tmp_path) as directory:
+        assert not directory.has_state()
+
+
 def test_a_leveldb_that_was_never_finished_is_no_state(tmp_path: Path) -> None:
     (tmp_path / "frontier").mkdir()
     for name in ("LOG", "LOCK", "MANIFEST-000001"):
