@@ -21,7 +21,7 @@ from crawler.discover.links.external import ExternalLinks, external_redirect
 from crawler.discover.links.filter import LinkFilter, LinkRefusal, LinkRules
 from crawler.discover.links.followed import FollowedLinks
 from crawler.discover.marks import after_redirect, is_target, name_of_page
-from crawler.discover.scope import Refusal, Scope
+from crawler.discover.scope import ROBOTS_TXT, Refusal, Scope
 from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, EXTERNAL, SITEMAP, Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
@@ -135,7 +135,7 @@ class ScopedDiscovery:
         return link_details(links, base_url, found, parent=parent, link_filter=self._filter)
 
     def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
-        robots_txt = join(parent.url, "/robots.txt") or parent.url
+        robots_txt = join(parent.url, ROBOTS_TXT) or parent.url
         add_scheme = scheme_adder(robots_txt)
         may_be_outside = self._scope.distinguishes_embeds and parent.kind in EMBEDDED
         if may_be_outside and self._is_outside(self._urls.read(parent.url, parent.url)):

@@ -15,8 +15,9 @@ The last three may differ between sites (`reach`). The site of the URL counts, n
 
 A seed often redirects to another host, such as from example.org to www.example.org, and the user wants the pages there.
 So a seed's redirect is followed wherever it leads, unless an exclude pattern matches; and every admitted page lends its
-own host (domain, directory) to its links. This needs no state that a restart could lose. It adds at most one host for
-each hop of a seed's redirect: all other links to a foreign host are refused, so no page there is ever admitted.
+own host (domain, directory) to its links, unless it lies in one of the `places`. This needs no state that a restart
+could lose. It adds at most one host for each hop of a seed's redirect: all other links to a foreign host are refused,
+so no page there is ever admitted.
 Embedded resources from elsewhere lend nothing, nor does what they redirect to.
 
 Patterns and excluded places may change while URLs wait, so a URL must pass them once more when its turn comes.
@@ -45,6 +46,7 @@ from frontier import CrawlUrl
 
 Within = Literal["host", "domain", "prefix", "any"]
 
+ROBOTS_TXT: Final = "/robots.txt"
 _PATTERN_MEMORY_BYTES: Final = 64 << 20
 _SITES_REMEMBERED: Final = 1024
 _NO_PATTERN: Final = "{}: {!r} is not a pattern that RE2 can search for"
@@ -148,7 +150,12 @@ class Scope:
         return self._place_of(target) == self._place_of(parent)
 
     def lends(self, page: Target, /) -> bool:
-        """Whether URLs near an admitted page may lie outside of the seeds' scope."""
+        """Whether an admitted page brings URLs near it into scope that lie outside of the seeds' scope. One in an
+        additional place does not: that place alone was asked for, perhaps a directory of its host. The same holds for
+        the robots.txt of such a host, which stands for the pages that led there."""
+        places = self._extra_places
+        if places is not None and (places.cover(page) or (page.path == ROBOTS_TXT and places.touch(page))):
+            return False
         if self._by_prefix:
             return not is_covered(directory(page), self._prefixes)
         return self._place_of(page) not in self._places

@@ -13,7 +13,7 @@ A place has one of these forms:
 
 import re
 import string
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
@@ -40,6 +40,14 @@ class SurtPrefixes:
     def cover(self, target: Target, /) -> bool:
         """Whether the URL lies in one of the places."""
         return is_covered(surt(target), self._prefixes)
+
+    def touch(self, target: Target, /) -> bool:
+        """Whether any of the places lies on the URL's site."""
+        site = f"{target.site})"
+        first = bisect_left(self._prefixes, site)
+        return is_covered(site, self._prefixes) or any(
+            prefix.startswith(site) for prefix in self._prefixes[first : first + 1]
+        )
 
 
 class QueuePrefixes:

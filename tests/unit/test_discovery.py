@@ -38,6 +38,7 @@ def discovery(
     check_external: bool = False,
     kinds: frozenset[LinkKind] = frozenset(LinkKind),
     offsite_embeds: bool = False,
+    places: Sequence[str] = (),
     remembered_links: int = 1000,
     traps: Traps | None = None,
 ) -> ScopedDiscovery:
@@ -48,6 +49,7 @@ def discovery(
         seeds=[reader.seed("https://example.org/")],
         reach=lambda _: reach,
         offsite_embeds=offsite_embeds,
+        places=places,
     )
     return ScopedDiscovery(
         urls=reader,
@@ -464,6 +466,34 @@ def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
     assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
     beyond = made.redirect(redirect("https://other.test/", url=found.urls[0].url), parent=found.urls[0])
     assert beyond is Refusal.OUT_OF_SCOPE
+
+
+@pytest.mark.parametrize("within", ["host", "domain", "prefix"])
+@pytest.mark.parametrize(
+    ("place", "inside"),
+    [
+        ("https://www.place.test/docs/", ["https://www.place.test/docs/a"]),
+        ("test,place,www)/docs/p", ["https://www.place.test/docs/p2"]),
+        (
+            "www.place.test",
+            ["https://www.place.test/docs/a", "https://www.place.test/docs/p2", "https://www.place.test/"],
+        ),
+    ],
+    ids=["directory", "prefix", "host"],
+)
+def test_a_page_in_a_place_brings_nothing_beside_that_place_into_scope(
+    within: Within, place: str, inside: list[str]
+) -> None:
+    made, there = discovery(within=within, places=[place]), page("https://www.place.test/docs/page")
+    hrefs = [*inside, "/blog/", "https://place.test/", "https://example.org/"]
+    given = links(*hrefs)
+    wanted = [*inside, *(["https://www.place.test/blog/"] if "/" not in place else []), "https://example.org/"]
+    assert [url.url for url in run_all(made.links(there.url, given, parent=there)).urls] == wanted
+    target = made.redirect(redirect("https://place.test/", url=there.url), parent=there)
+    assert target is Refusal.OUT_OF_SCOPE
+    [sitemap] = run_all(made.sitemaps(links("/s.xml", kind=LinkKind.SITEMAP), parent=there)).urls
+    listed = links(*hrefs, kind=LinkKind.LISTED)
+    assert [url.url for url in run_all(made.links(sitemap.url, listed, parent=sitemap)).urls] == wanted
 
 
 def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
