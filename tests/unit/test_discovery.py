@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.links import cache
 from crawler.discover.links.filter import LinkRefusal, LinkRules
-from crawler.discover.links.followed import MAX_NESTED_SITEMAPS
+from crawler.discover.links.followed import MAX_NESTED_SITEMAPS, FollowedLinks
 from crawler.discover.scope import (
     Reach,
     Refusal,
@@ -742,6 +742,32 @@ def test_to_look_at_one_of_equal_links_changes_nothing(
             patch.setattr(cache, "_GROUPED_AT_ONCE", 2 * links_at_once)
             made = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
             assert run_all(made.links(base, given, parent=page())) == expected
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["b", "./b", "c", "c#x", "page.html", "", "http://else.where/"]),
+            st.sampled_from(["LINK", "EMBED"]),
+            st.sampled_from(["", "prefetch"]),
+        ),
+        max_size=30,
+    ),
+    st.sampled_from([2, 3, 7, 8]),
+    st.sampled_from([LinkKind.LINK, LinkKind.SITEMAP]),
+    st.booleans(),
+)
+def test_links_that_are_too_deep_are_refused_together_as_they_are_alone(
+    monkeypatch: pytest.MonkeyPatch, hrefs: list[tuple[str, str, str]], depth: int, kind: LinkKind, offsite_embeds: bool
+) -> None:
+    given = [Link(href, LinkKind[kind], rel=rel) for href, kind, rel in hrefs]
+    made, parent = discovery(max_depth=3, offsite_embeds=offsite_embeds), page(depth=depth)
+    parent = msgspec.structs.replace(parent, kind=kind)
+    together = run_all(made.links(PAGE, given, parent=parent))
+    with monkeypatch.context() as patch:
+        patch.setattr(FollowedLinks, "_refuse_deep", lambda _self, _places, _counts, _judgements, at: at)
+        assert run_all(made.links(PAGE, given, parent=parent)) == together
 
 
 def test_links_of_a_url_that_only_an_embed_opens_all_count() -> None:

@@ -92,6 +92,7 @@ class FollowedLinks:
             if not judges_each:
                 collected = self._found, self._refused, self._firsts, self._targets, self._outside
                 at = follow(places, counts, judgements, at, depth, collected)
+                at = self._refuse_deep(places, counts, judgements, at)
             if at < end:
                 self._judge(places[at], hrefs[at], counts[at], judgements[at])
                 at += 1
@@ -109,6 +110,32 @@ class FollowedLinks:
                 found[canonical] += count
         self._limited.clear()
         return UrlBatch(list(found)[1:], list(found.values())[1:], self._make, is_ascii=self._is_ascii)
+
+    def _refuse_deep(self, places: list[int], counts: list[int], judgements: list[Judgement], at: int) -> int:
+        """Refuse the links from the one at `at` on, as long as they are new and of no embed, and only too deep. Returns
+        where it has come. Most pages of a crawl of limited depth have little else, and `_judge` takes four times as
+        long."""
+        links, found, refused, limited, depth = (
+            self._links,
+            self._found,
+            self._refused,
+            self._limited,
+            self._parent.depth,
+        )
+        for number in range(at, len(places)):
+            judgement = judgements[number]
+            target = judgement.allowed
+            if target is None or depth < judgement.max_depth or links[places[number]].kind in EMBEDDED:
+                return number
+            canonical = target.canonical
+            if canonical in limited:
+                limited[canonical] += counts[number]
+            elif canonical in found or canonical in refused:
+                return number
+            else:
+                limited[canonical] = counts[number]
+                self.refusals.append((target.url, Refusal.TOO_DEEP))
+        return len(places)
 
     def _judge(self, place: int, href: str, count: int, judgement: Judgement) -> None:
         """Judge the link at that place: the remembered judgement holds for an ordinary link on any page."""
