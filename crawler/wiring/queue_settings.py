@@ -42,16 +42,24 @@ def queue_settings(config: Config) -> QueueSettings:
     )
 
 
-def pace_groups(config: Config) -> GroupsOf:
-    """The groups of hosts whose pace crawls keep together: each host, and the groups that have limits."""
+def pace_groups(config: Config, latest: Callable[[], Config]) -> GroupsOf:
+    """The groups of hosts whose pace crawls keep together: each host, and the groups that have limits. The delay of a
+    host may change while the crawl runs, so the `latest` configuration says it; the frontier is made with the rest."""
     sites, shared, host_of = _sites(config), grouping(config), _hosts(config)
+    delays = config, sites
+
+    def delay_s(queue_key: str) -> float:
+        nonlocal delays
+        now = latest()
+        if now is not delays[0]:
+            delays = now, _sites(now)
+        return delays[1].of_queue(queue_key).politeness.min_delay_s
 
     def of_host(queue_key: str) -> PaceGroup:
-        politeness = sites.of_queue(queue_key).politeness
         return PaceGroup(
             name=group_of_host(host_of(queue_key)),
-            at_once=politeness.per_host,
-            delay_s=politeness.min_delay_s,
+            at_once=sites.of_queue(queue_key).politeness.per_host,
+            delay_s=delay_s(queue_key),
             shares_cooldown=True,
         )
 

@@ -115,11 +115,12 @@ def share_pace(
     path: str | None,
     stack: AsyncExitStack,
     *,
+    latest: Callable[[], Config],
     crawl_delay_of: Callable[[str], float | None],
 ) -> Frontier:
     """The frontier that keeps the pace of hosts together with all crawls that use this file; without a path, or if the
-    file can't be used, the same frontier. `stack` ends it. `crawl_delay_of` tells the Crawl-delay that counts for a URL
-    that is fetched."""
+    file can't be used, the same frontier. `stack` ends it. `latest` tells the configuration that holds now, and
+    `crawl_delay_of` the Crawl-delay that counts for a URL that is fetched."""
     if not path:
         return frontier
     try:
@@ -128,7 +129,7 @@ def share_pace(
         log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
         return frontier
     stack.callback(table.close)
-    return PacedFrontier(frontier, table, pace_groups(config), crawl_delay_of=crawl_delay_of)
+    return PacedFrontier(frontier, table, pace_groups(config, latest), crawl_delay_of=crawl_delay_of)
 
 
 async def share_with_parts(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> LeaseSource:

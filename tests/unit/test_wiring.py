@@ -22,7 +22,7 @@ from crawler.wiring.components.content import content_reading
 from crawler.wiring.components.fetching import request_limits, robots_lifetimes
 from crawler.wiring.components.processing import open_sinks
 from crawler.wiring.crawl import check_configuration, open_crawl
-from crawler.wiring.queue_settings import grouping, queue_settings
+from crawler.wiring.queue_settings import grouping, pace_groups, queue_settings
 from crawler.wiring.storage import visited_set
 from frontier import CrawlUrl, Outcome, StoreRefused, UrlState
 from frontier.leveldb.store import LevelDBStore
@@ -234,6 +234,15 @@ BY_PREFIX = ('frontier.queue_by="surt-prefix"', 'frontier.queue_prefixes=["http:
 )
 def test_hosts_share_the_pace_of_what_is_limited(settings: list[str], queue: str, groups: tuple[str, ...]) -> None:
     assert grouping(loaded(*settings).config).groups_of(queue, "192.0.2.1") == groups
+
+
+def test_the_delay_that_crawls_keep_together_is_the_one_that_holds_now() -> None:
+    began, changed = loaded("politeness.per_host=2").config, loaded("politeness.min_delay_s=9", "politeness.per_host=5")
+    holds = [began]
+    groups_of = pace_groups(began, lambda: holds[0])
+    assert [(each.delay_s, each.at_once) for each in groups_of("test,a", None)] == [(1.0, 2)]
+    holds[0] = changed.config
+    assert [(each.delay_s, each.at_once) for each in groups_of("test,a", None)] == [(9.0, 2)]
 
 
 @pytest.mark.parametrize(
