@@ -75,7 +75,10 @@ class PaceTable:
                     number = self._take(group, slot, at_once=most, delay_s=delay_s)
                 if number is None:
                     wait_s = wait_s or slot.wait_s(self._crawl, now) or BUSY_WAIT_S
-                    slot.line_up(self._crawl, wait_s, now)
+                    # A crawl whose own request runs would otherwise have each turn: a host with a Crawl-delay takes one
+                    # at a time, and its queue may have several leases.
+                    if group not in self._begun:
+                        slot.line_up(self._crawl, wait_s, now)
         except OSError:
             if number is not None:
                 self._unlock(_request_lock(_hash(group), number))

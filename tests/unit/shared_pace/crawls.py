@@ -79,11 +79,12 @@ class Neighbour:
         async for lease in self.frontier:
             if self._crawl_delay_s is not None and self._alone.locked():
                 self.frontier.release(lease, cooldown_s=self._crawl_delay_s)
-            elif self.frontier.begin_fetch(lease, address=ADDRESS):
+            elif not self.frontier.begin_fetch(lease, address=ADDRESS):
+                self.refused += 1
+            else:
+                await asyncio.sleep(0)  # to look at robots.txt; another lease of the host may come that far, too
                 async with self._alone if self._crawl_delay_s is not None else nullcontext():
                     await self._fetch(lease)
-            else:
-                self.refused += 1
 
     async def _fetch(self, lease: Lease) -> None:
         request = Request(self.name, now())
