@@ -34,7 +34,7 @@ from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
 from crawler.write.warc_reader import Capture, whole_number
-from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
+from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState, canonicals_of
 from frontier.state import FrontierState
 
 
@@ -207,15 +207,21 @@ class _Output:
                     yield from self._judged(record.url, [link], parent)
 
     def _references(self, record: PageRecord, parent: CrawlUrl) -> Iterator[CrawlUrl]:
-        """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked."""
-        references = Counter(record.references)
+        """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked, or
+        if embeds may come from anywhere: then what is no link by the scope was an embed, which lends its host to no
+        link."""
+        references, scope = Counter(record.references), self._loaded.config.scope
         checks: dict[str, CrawlUrl] = {}
-        if self._loaded.config.scope.check_external:
+        embeds: set[str] = set()
+        if scope.check_external or scope.offsite_embeds:
             links = [Link(href=each, kind=LinkKind.LINK) for each in references]
             judged = run_all(self._discovery.links(record.url, links, parent=parent))
             checks = {name_of_page(url.canonical): url for url in judged.checks}
+            if scope.offsite_embeds:
+                embeds = references.keys() - canonicals_of(judged.urls)
         for canonical, count in references.items():
-            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
+            kind = LinkKind.EMBED if canonical in embeds else LinkKind.LINK
+            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=kind, via=parent.url)
             if url is not None:
                 yield msgspec.structs.replace(checks.get(url.canonical, url), link_count=count)
 

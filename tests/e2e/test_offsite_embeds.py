@@ -1,0 +1,53 @@
+"""What pages show of other sites is fetched, and nothing more of these."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from crawler.testing.fetch.raw_server import Script, Seen, page
+from tests.e2e.crawling import COMPLETE
+from tests.e2e.operating import command_here
+from tests.e2e.origins import host_name, linking, site
+
+PAGES, IMAGES = "http://pages.web.test", "http://images.web.test"
+SETTINGS = {
+    "scope.within": "host",
+    "scope.offsite_embeds": True,
+    "output.links": True,
+    "output.warc": False,
+    "politeness.min_delay_s": 0.0,
+}
+
+
+def answer(_scheme: str, seen: Seen) -> Script:
+    """The host of the images names a sitemap with all of its pages, and answers for an image with a page."""
+    if host_name(seen) == "pages.web.test":
+        is_robots = seen.target == "/robots.txt"
+        body = b"" if is_robots else f'<img src="{IMAGES}/shown"><a href="{IMAGES}/linked">x</a>'.encode()
+        return [page(body, b"Content-Type: text/plain" if is_robots else b"Content-Type: text/html")]
+    match seen.target:
+        case "/robots.txt":
+            return [page(f"Sitemap: {IMAGES}/map.txt\n".encode(), b"Content-Type: text/plain")]
+        case "/map.txt":
+            return [page(f"{IMAGES}/listed\n".encode(), b"Content-Type: text/plain")]
+    return linking("/linked")
+
+
+async def targets_asked(folder: Path) -> set[str]:
+    """What a whole crawl has asked of the host of the images."""
+    async with site(folder, answer) as where:
+        await where.crawl(f"{PAGES}/", settings=SETTINGS)
+        return {seen.target for seen in where.asked("images.web.test")}
+
+
+def test_an_embed_of_another_site_stays_one_if_the_frontier_is_rebuilt_from_the_links_of_pages(tmp_path: Path) -> None:
+    assert asyncio.run(targets_asked(tmp_path)) == {"/robots.txt", "/shown"}
+    crawl = tmp_path / "crawl"
+    shutil.rmtree(crawl / "frontier")
+    [records] = (crawl / "records").iterdir()
+    kept = [line for line in records.read_text().splitlines(keepends=True) if f'"url":"{IMAGES}' not in line]
+    records.write_text("".join(kept))
+    shutil.copy(tmp_path / "crawl.toml", crawl)
+    rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    assert (rebuilt.code, rebuilt.out) == (COMPLETE, "2 URLs, 1 pending\n"), rebuilt.err
+    assert asyncio.run(targets_asked(tmp_path)) == {"/robots.txt", "/shown"}
