@@ -265,13 +265,15 @@ def test_a_view_that_fails_says_what_to_do_and_works_again(tmp_path: Path, wide_
     write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
     with on_port(home) as (served, _, port), browser_page(port) as page:
         served.wait_for_pid("a")
-        broken = '{"title": "Conflict", "status": 409, "detail": "the crawl has <b>no</b> hosts; restore them"}'
+        told = "the crawl has <b>no</b> hosts; restore them"
+        broken = f'{{"title": "Conflict", "status": 409, "detail": "{told}", "problems": ["/home/{"x" * 200}"]}}'
         page.route(
             "**/hosts?*", lambda route: route.fulfill(status=409, body=broken, content_type="application/problem+json")
         )
         page.goto("/#/crawls/a/hosts")
         log_in(page, home)
         expect(page.get_by_text("The crawl has <b>no</b> hosts; restore them.")).to_be_visible()
+        assert_everybody_can_use(page)
         expect(page.get_by_role("button", name="Pause a")).to_be_visible()
         page.unroute("**/hosts?*")
         expect(page.get_by_role("region", name="Hosts").get_by_role("row").first).to_be_visible()
