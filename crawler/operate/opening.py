@@ -17,7 +17,7 @@ from typing import Final
 from config import ConfigError, Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.free_space import free_bytes
-from crawler.disk.layout import output_directories, part_at, whole_crawl
+from crawler.disk.layout import output_directories, part_at, read_layout, whole_crawl
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
@@ -71,10 +71,17 @@ def lock_stored(
 def no_crawl(path: Path) -> DirectoryRefused:
     """The error that there is none in a directory, or nothing of a part."""
     frontier = CrawlDirectory(path).frontier
-    if part_at(path) is not None and _configuration(path).exists():
+    part, whole = part_at(path), whole_crawl(path)
+    layout = None if part is None else read_layout(whole)
+    if part is not None and layout is not None and part.number in layout.elsewhere(whole):
+        return DirectoryRefused(
+            f"part {part.number} of the crawl in {whole} is on another machine: use this command there. `onceover "
+            f"cluster status {shlex.quote(str(whole))}` says which one runs it"
+        )
+    if part is not None and _configuration(path).exists():
         return DirectoryRefused(
             f"the part of the crawl in {path} has no frontier: expected {frontier}. Mount its disk; if that is lost, "
-            f"`onceover inspect {shlex.quote(str(whole_crawl(path)))} fsck --repair` rebuilds the part from the "
+            f"`onceover inspect {shlex.quote(str(whole))} fsck --repair` rebuilds the part from the "
             "output of all parts"
         )
     return DirectoryRefused(

@@ -84,6 +84,11 @@ def test_commands_take_the_parts_that_are_here_and_say_which_are_not(tmp_path: P
     assert_told(command_here("inspect", directory, "url", f"http://{there}/"), FAILED, "part 1 is on another machine")
     added = command_here("add", directory, f"http://{there}/new")
     assert "part 1 is on another machine" in added.out + added.err
+    for arguments in (["status"], ["checkpoint"], ["report"], ["backup", "--to", str(tmp_path / "copy")]):
+        ended = command_here(arguments[0], directory, "--part", "1", *arguments[1:])
+        words = f"part 1 of the crawl in {directory} is on another machine: use this command there"
+        assert_told(ended, REFUSED, words, f"`onceover cluster status {directory}`")
+        assert "--repair" not in ended.err  # which makes nothing of a part that others have
     assert_told(command_here("parts", directory, "--into", "2"), REFUSED, "all parts are needed")
     assert_told(command_here("report", directory), COMPLETE, NOTE)
 
