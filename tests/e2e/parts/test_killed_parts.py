@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 import pytest
 
+from crawler.control.replies import CrawlStatus
 from crawler.disk.layout import part_directories
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, STOPPED, Running, assert_sound, assert_told, onceover
 from tests.e2e.killing import Lines, growth
@@ -193,6 +194,12 @@ def test_a_part_that_is_asked_to_end_is_started_again(tmp_path: Path) -> None:
         send(pid, signal.SIGTERM)
         supervisor.wait_until(lambda: "part 0 was stopped from outside; it starts again" in supervisor.err, "word")
         supervisor.wait_until(lambda: crawl.pid(0) not in (None, pid), "start")
+        told = command_here("status", str(crawl.directory), "--json")
+        assert_told(told, COMPLETE)
+        found = msgspec.json.decode(told.out, type=CrawlStatus)
+        now = [each.status.run.pages for each in found.parts or () if each.status is not None and each.status.run]
+        assert found.run is not None
+        assert found.run.pages > sum(now)  # those of the process that has ended count, too
         assert_told(command_here("stop", str(crawl.directory)), COMPLETE)
         assert_told(supervisor.wait(), STOPPED)
         assert_told(onceover("crawl", "--dir", "crawl", *HURRIED, cwd=tmp_path), COMPLETE)
