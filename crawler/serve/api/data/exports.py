@@ -1,7 +1,11 @@
 """Exports: asks for them, tells of them, gives out their files."""
 
 import asyncio
+import os
+from collections.abc import Mapping
 from http import HTTPStatus
+from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
@@ -12,6 +16,9 @@ from crawler.serve.exports.forms import ENDED, ExportBody, ExportForm, ExportLis
 from crawler.serve.exports.stored import StillWritten, TooMany
 
 FILE = "application/octet-stream"
+READING_S: Final = 20.0
+"""For so long a client may read nothing of a piece."""
+_PIECE_BYTES: Final = 1 << 18
 
 
 async def ask_for_export(actions: Actions, request: web.Request) -> ExportForm:
@@ -70,8 +77,8 @@ async def delete_export(actions: Actions, request: web.Request) -> None:
     audit(request, f"{export.crawl}: deleted the export {export.id}")
 
 
-async def download_file(actions: Actions, request: web.Request) -> web.FileResponse:
-    """A file of an export, or a range of it."""
+async def download_file(actions: Actions, request: web.Request) -> web.StreamResponse:
+    """A file of an export, or a range of it. A client that has begun with another file gets all of this one."""
     export, file = await _find(actions, request), query_of(request, FileQuery).file
     path = await asyncio.to_thread(actions.exporter.folders.path_of, export, file)
     if path is None:
@@ -83,10 +90,40 @@ async def download_file(actions: Actions, request: web.Request) -> web.FileRespo
         hdrs.CONTENT_DISPOSITION: f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "X-Content-Type-Options": "nosniff",
     }
+    tag = await asyncio.to_thread(_tag_of, path)
+    if request.method == "GET" and hdrs.RANGE in request.headers and not _has_begun_with(tag, request):
+        return await _send_whole(request, path, {**headers, hdrs.ETAG: tag})
     response = web.FileResponse(path, headers=headers)
     # With this, aiohttp reads the file itself, and compresses nothing. If a connection is aborted while asyncio lets
     # the system send a file, the next connection with its number is never answered.
     response.enable_compression(web.ContentCoding.identity)
+    return response
+
+
+def _tag_of(path: Path) -> str:
+    """The entity tag of a file, as aiohttp writes it."""
+    status = path.stat()
+    return f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
+
+
+def _has_begun_with(tag: str, request: web.Request) -> bool:
+    """Whether a range may be sent, by RFC 9110, section 13.1.5. Of If-Range, aiohttp compares dates alone."""
+    return hdrs.IF_RANGE not in request.headers or request.if_range is not None or request.headers[hdrs.IF_RANGE] == tag
+
+
+async def _send_whole(request: web.Request, path: Path, headers: Mapping[str, str]) -> web.StreamResponse:
+    response = web.StreamResponse(headers=headers)
+    with path.open("rb") as file:
+        response.content_length = os.fstat(file.fileno()).st_size
+        try:
+            await response.prepare(request)
+            while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
+                async with asyncio.timeout(READING_S):
+                    await response.write(piece)
+        except (OSError, TimeoutError):
+            # The client is gone, or does not read; or the disk does not. An error can't be told any more.
+            if request.transport is not None:
+                request.transport.abort()
     return response
 
 

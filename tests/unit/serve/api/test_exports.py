@@ -98,6 +98,19 @@ async def test_an_export_is_made_told_downloaded_in_ranges_and_deleted(home: Pat
         assert part.headers["Content-Range"] == f"bytes 100-199/{len(whole.body)}"
         assert (await api.ask("GET", path, headers={"Range": f"bytes={len(whole.body)}-"})).status == 416
         assert (await api.ask("GET", path, headers={"If-None-Match": whole.headers["Etag"]})).status == 304
+        # A download goes on only with the file that it has begun with.
+        for tag, status, body in (
+            (whole.headers["Etag"], 206, whole.body[7:]),
+            ('"another"', 200, whole.body),
+            ("W/" + whole.headers["Etag"], 200, whole.body),
+            (whole.headers["Last-Modified"], 206, whole.body[7:]),
+            ("Tue, 30 Nov 2010 00:00:00 GMT", 200, whole.body),
+        ):
+            got = await api.ask("GET", path, headers={"Range": "bytes=7-", "If-Range": tag})
+            assert (got.status, got.body) == (status, body)
+            assert got.headers["Etag"] == whole.headers["Etag"]
+            assert got.headers["Content-Disposition"] == whole.headers["Content-Disposition"]
+            assert got.headers["Content-Type"] == whole.headers["Content-Type"]
 
         for refused in (f"{EXPORTS}/{made.id}/file?file=../export.json", f"{EXPORTS}/{made.id}/file?file=/etc/passwd"):
             assert (await api.ask("GET", refused)).status == 404
