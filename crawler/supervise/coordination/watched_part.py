@@ -13,6 +13,7 @@ from crawler.library.result import CrawlResult, end_run
 from crawler.operate.parts.sums import sum_statuses
 from crawler.parts.line.messages import Ended, Failed, Opened, ToPart
 from crawler.status import Status
+from frontier import FrontierStats
 
 SendToPart = Callable[[ToPart], None]
 _AWAY: Final = "the part does not run at the moment"
@@ -61,9 +62,13 @@ class WatchedPart:
     def _leave(self, waiting: str) -> None:
         self._send, self.pid, self.is_open = None, None, False
         if self.last is None and self.last_status is not None:
-            # What it waited for counts no more, and its rate is that of nobody.
+            # What it waited for counts no more, its rate is that of nobody, and nothing of it is in flight.
             self.last_status = msgspec.structs.replace(
-                self.last_status, recent_pages_per_s=0.0, waiting=waiting, links_wait=None
+                self.last_status,
+                recent_pages_per_s=0.0,
+                waiting=waiting,
+                links_wait=None,
+                frontier=_without_leases(self.last_status.frontier),
             )
 
     def open(self, opened: Opened) -> None:
@@ -109,6 +114,14 @@ class WatchedPart:
             links_wait=status.links_wait,
             recent_pages_per_s=status.recent_pages_per_s,
         )
+
+
+def _without_leases(frontier: FrontierStats) -> FrontierStats:
+    """As the next process opens it: what was in flight waits, and all hosts rest first."""
+    active = frontier.in_process_queues + frontier.ready_queues
+    return msgspec.structs.replace(
+        frontier, in_process=0, in_process_queues=0, ready_queues=0, snoozed_queues=frontier.snoozed_queues + active
+    )
 
 
 def result_of_all(

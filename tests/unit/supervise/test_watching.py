@@ -193,7 +193,11 @@ def test_people_hear_once_that_a_part_waits_and_once_that_it_goes_on() -> None:
 
 def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
     busy = msgspec.structs.replace(
-        status(pages=1), waiting="all 3 hosts rest", links_wait="Redis is slow", recent_pages_per_s=2.0
+        status(pages=1),
+        waiting="all 3 hosts rest",
+        links_wait="Redis is slow",
+        recent_pages_per_s=2.0,
+        frontier=frontier_stats(pending=7, in_process=3, in_process_queues=2, ready_queues=1, snoozed_queues=4),
     )
     part = WatchedPart()
     found = []
@@ -208,6 +212,8 @@ def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
         ("the part does not run at the moment", None, 0.0),
         ("all 3 hosts rest", "Redis is slow", 2.0),  # as it was at its end
     ]
+    dead = None if found[0] is None else found[0].frontier
+    assert dead == frontier_stats(pending=7, snoozed_queues=7)
 
 
 def test_a_part_without_a_process_says_what_keeps_it_from_one_until_it_has_one() -> None:
