@@ -6,12 +6,13 @@ from collections.abc import Callable
 import msgspec
 
 from crawler.codes.exit_codes import FAILED
-from crawler.control.replies import CrawlStatus, Refusal, Stopping
+from crawler.control.replies import CrawlStatus, PartStatus, Refusal, Stopping
 from crawler.control.requests import AnyRequest, GetStatus, Reload, Set, Stop
 from crawler.control.server import answer_in
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import BrokenPart, CrawlInParts, Member, Parts, RunningPart
 from crawler.operate.parts.sums import same_of_all
+from crawler.status import Status
 from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.coordination.watched_part import over_all_processes
 
@@ -36,6 +37,8 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
                 return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)
         here = agent.here.numbers
         words = agent.words()
+        if not here and isinstance(request, GetStatus) and (known := agent.status()) is not None:
+            return _status_of_none(agent, known)
         if not here:
             why = same_of_all(words)
             reasons = "" if why is None else f" ({why})"
@@ -54,3 +57,20 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
         return over_all_processes(reply, agent.status) if isinstance(reply, CrawlStatus) else reply
 
     await answer_in(path, answer)
+
+
+def _status_of_none(agent: CrawlAgent, known: Status) -> CrawlStatus:
+    """The status of a machine that has run parts, and runs none now."""
+    directories = agent.plan.directories
+    return CrawlStatus(
+        directory=str(agent.plan.directory.path),
+        running=True,
+        pid=os.getpid(),
+        paused=None,
+        frontier=known.frontier,
+        run=known,
+        parts=[
+            PartStatus(part=number, directory=str(directories[number]), status=None, error=why)
+            for number, why in sorted(agent.words().items())
+        ],
+    )

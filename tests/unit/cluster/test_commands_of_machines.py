@@ -7,8 +7,13 @@ import msgspec
 import redis
 
 from config import Loaded, render_toml
+from crawler.background import in_background
+from crawler.cli.operate.pausing import status_lines
 from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.values import Cluster
+from crawler.control.asking import open_channel
+from crawler.control.replies import CrawlStatus, Refusal
+from crawler.control.requests import GetStatus
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.going_on import how_to_go_on, how_to_start_again
 from crawler.disk.layout import read_layout, write_layout
@@ -19,6 +24,8 @@ from crawler.parts.ownership import Ownership
 from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.cluster.joining import join
 from crawler.supervise.cluster.messages import WIRE
+from crawler.supervise.cluster.operating import answer_operator
+from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.testing.loops import run_in_virtual_time
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.configuration import load
@@ -27,6 +34,7 @@ from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import RedisServer, running_redis
 from tests.unit.cluster.homes import IDENTITY
+from tests.unit.supervise.test_watching import opened, status
 
 HOSTS = [f"h{number}.test" for number in range(8)]
 HERE = (0, 2)
@@ -66,9 +74,9 @@ def test_commands_take_the_parts_that_are_here_and_say_which_are_not(tmp_path: P
     there = next(host for host in HOSTS if owner(host) not in HERE)
     assert 0 < len(here) < len(HOSTS)
 
-    status = command_here("status", directory, "--json")
-    assert_told(status, COMPLETE)
-    found = status.json()
+    told = command_here("status", directory, "--json")
+    assert_told(told, COMPLETE)
+    found = told.json()
     assert isinstance(found["parts"], list)
     assert [part["part"] for part in found["parts"]] == [0, 2]
     assert found["frontier"]["pending"] == len(here)  # type: ignore[index]
@@ -212,6 +220,43 @@ def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_
     assert told[1:] == ["part 2 waits: this machine runs no more than 1 part (--max-parts)."]
     [agent] = cluster.agents.values()
     assert agent.parts == {0: "waits for its lease", 2: "this machine runs no more than 1 part (--max-parts)"}
+
+
+async def _ask_status(directory: Path, url: str, *, ran: WatchedPart | None) -> CrawlStatus | Refusal:
+    """What a machine answers that has a part which `ran` and runs none now."""
+    async with join(_reached(url), directory, version="1", on_wait=lambda _: None) as joined:
+        exchange = await RedisExchange.begin(joined.server, "agent", prefix=joined.exchange_prefix, wire=WIRE)
+        agent = CrawlAgent(joined, exchange, max_parts=1, tell=lambda _: None)
+        agent.here.watched.update({} if ran is None else {0: ran})
+        async with in_background(answer_operator(agent, stop=lambda _: None)), asyncio.timeout(MAX_WAIT_S):
+            while not (directory / "control").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            async with open_channel(directory) as channel:
+                assert channel is not None
+                reply = await channel.ask(GetStatus())
+        await exchange.aclose()
+    return reply
+
+
+def test_a_machine_that_runs_no_part_says_why_and_what_it_has_done(tmp_path: Path, server: RedisServer) -> None:
+    directory = made(tmp_path)
+    refusal = asyncio.run(_ask_status(directory, server.url, ran=None))
+    assert isinstance(refusal, Refusal)
+    assert "no part of the crawl runs on this machine now (waits for its lease); `onceover cluster" in refusal.message
+    ran = WatchedPart()
+    ran.begin(lambda _: None, pid=None)
+    ran.open(opened())
+    ran.note(status(pages=5))
+    ran.end("its lease was lost: Redis is away")
+    found = asyncio.run(_ask_status(directory, server.url, ran=ran))
+    assert isinstance(found, CrawlStatus)
+    assert found.run is not None
+    assert (found.running, found.run.pages) == (True, 5)
+    assert found.run.waiting == "the part does not run: its lease was lost: Redis is away"
+    errors = [(each.part, each.error) for each in found.parts or ()]
+    assert errors == [(0, "its lease was lost: Redis is away"), (2, "waits for its lease")]
+    text = "\n".join(status_lines(found, directory))
+    assert "part 0  its lease was lost: Redis is away" in text
 
 
 async def _join(directory: Path, url: str) -> list[str]:
