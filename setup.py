@@ -13,6 +13,7 @@ SOURCES = (
     "crawler/url/_hrefs.c",
     "crawler/discover/links/_bulk.c",
     "crawler/read/elements/_markup.c",
+    "crawler/read/encoding/_words.c",
     "crawler/read/html/_scan.c",
     "crawler/read/similarity/_simhash.c",
     "crawler/repeats/_similar.c",

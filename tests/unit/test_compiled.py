@@ -15,6 +15,7 @@ USERS = {
     "crawler.page._digests": "crawler.page.digests",
     "crawler.page.headers._wanted": "crawler.page.headers.wanted",
     "crawler.read.elements._markup": "crawler.read.elements.markup",
+    "crawler.read.encoding._words": "crawler.read.encoding.words",
     "crawler.read.html._scan": "crawler.read.html.scan",
     "crawler.read.similarity._simhash": "crawler.read.similarity.simhash",
     "crawler.repeats._similar": "crawler.repeats.similar",

@@ -76,6 +76,7 @@ def test_the_wheel_holds_exactly_the_four_packages_their_data_and_the_module_of_
         "crawler/url/_hrefs.abi3.so",
         "crawler/discover/links/_bulk.abi3.so",
         "crawler/read/elements/_markup.abi3.so",
+        "crawler/read/encoding/_words.abi3.so",
         "crawler/read/html/_scan.abi3.so",
         "crawler/read/similarity/_simhash.abi3.so",
         "crawler/repeats/_similar.abi3.so",

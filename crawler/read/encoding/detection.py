@@ -4,25 +4,20 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from crawler.read.encoding.words import TEXT_BYTES, count_beyond_ascii, count_runs, gather_words
+
 FALLBACK: Final = "windows-1252"
 """The encoding that browsers in most of the world assume for pages that declare none."""
 
-_DETECTION_BYTES: Final = 4 * 1024
-"""With four times as many, detection takes half as long again, and as many pages of the corpora are read wrong."""
 _OTHER_SCRIPT_BYTES: Final = 2 * 1024
 """As much tells scripts other than Latin apart, most of whose letters are beyond ASCII."""
 _DISGUISE_BYTES: Final = 1024
-_MARKUP_BYTES: Final = 512 * 1024
-"""The part of a page in which we look for text."""
 _SLICE_BYTES: Final = 1024 * 1024
 _BROKEN_BYTES: Final = 2 * 1024
 """From the first broken character on. So much shows of most pages in another encoding that they are not UTF-8."""
-_BEYOND_ASCII: Final = bytes(range(128, 256))
 
 _ESCAPE: Final = re.compile(rb"\x1b\$")
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
-_SKIPPED: Final = re.compile(rb"<(?:(script|style)(?=[\t\n\f\r />])|(!--)|[a-z/!?][^>]*+(>?))", re.IGNORECASE)
-_RAW_END: Final = {name: re.compile(rb"</%b" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _NAME_OF_DETECTED: Final = {
     **{f"iso8859-{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
     **{f"cp{page}": f"windows-{page}" for page in (874, *range(1250, 1259))},
@@ -65,11 +60,6 @@ _NO_MATCH: Final = "utf-32"
 _GREEK: Final = frozenset({"iso-8859-7", "windows-1253"})
 _CAPITAL_ALPHAS: Final = tuple(re.compile(rb"(?<![\x80-\xff])%b[\xdc-\xfe]" % alpha) for alpha in (b"\xb6", b"\xa2"))
 """At the start of a word in small letters, in ISO-8859-7 and in windows-1253."""
-_CLASSES: Final = bytes(
-    ord("H") if byte > 127 else ord("a") if chr(byte).isalpha() else ord(" ") for byte in range(256)
-)
-"""Of each byte: beyond ASCII, a letter, or another."""
-_BETWEEN_LETTERS: Final = re.compile(rb"aH+(?=a)")
 _C1: Final = re.compile(rb"[\x80-\x9f]")
 _WITH_C1: Final = {
     "iso-8859-2": "windows-1250",
@@ -124,15 +114,14 @@ def detect_encoding(body: bytes, /) -> str | None:
 def _narrow(text: bytes) -> tuple[bytes, Sequence[str]]:
     """The part of a text that tells its encoding, and the encodings that it may be in. For all of both, the detector
     takes a third longer."""
-    classes = text.translate(_CLASSES)
-    high, runs = classes.count(b"H"), _count_runs(classes)
+    high, (runs, touching) = count_beyond_ascii(text), count_runs(text)
     if 2 * high >= 5 * runs:
         # Latin words have one or two letters beyond ASCII in a row, those of other scripts consist of them.
-        if 2 * classes.count(b"H", 0, _OTHER_SCRIPT_BYTES) >= high:
+        if 2 * count_beyond_ascii(text[:_OTHER_SCRIPT_BYTES]) >= high:
             return text[:_OTHER_SCRIPT_BYTES], _NO_LATIN_SCRIPT
         # After a line end, where no character is torn.
         return text[text.rfind(b"\n", 0, _OTHER_SCRIPT_BYTES) + 1 :], _NO_LATIN_SCRIPT
-    if high < 2 * runs and mixes_letters(text):
+    if high < 2 * runs and 2 * touching > runs:
         return text, _NO_OTHER_SCRIPTS
     return text, _UNDISGUISED
 
@@ -148,51 +137,18 @@ def _greek_encoding(body: bytes) -> str | None:
 
 def mixes_letters(text: bytes, /) -> bool:
     """Whether most runs of bytes beyond ASCII touch an ASCII letter."""
-    # A pattern that looks behind each byte takes as long as all else here together.
-    classes = text.translate(_CLASSES)
-    behind, before = classes.count(b"aH"), classes.count(b"Ha")
-    runs = _count_runs(classes)
-    return 2 * (behind + before - len(_BETWEEN_LETTERS.findall(classes))) > runs
-
-
-def _count_runs(classes: bytes) -> int:
-    return classes.count(b"aH") + classes.count(b" H") + classes.startswith(b"H")
+    runs, touching = count_runs(text)
+    return 2 * touching > runs
 
 
 def _words(body: bytes) -> bytes:
-    """The text of a page, up to a limit, mostly what is beyond ASCII. Markup, scripts and styles are left out: they may
-    fill most of the page and tell nothing about its language."""
-    head = body[:_MARKUP_BYTES]
-    gathered: list[bytes] = []
-    at = 0
-    left, plain_left = _DETECTION_BYTES, _DETECTION_BYTES // 2
-    while left > 0:
-        found = _SKIPPED.search(head, at)
-        piece = head[at : found.start() if found else len(head)]
-        if piece.isascii():
-            # All candidates share ASCII, so the detector needs little of it: how letters and white space alternate.
-            piece = piece[:plain_left]
-            plain_left -= len(piece)
-        piece = piece[:left]
-        left -= len(piece)
-        gathered.append(piece)
-        if found is None:
-            break
-        if found[3]:
-            at = found.end()
-        elif found[1] and (raw := _RAW_END[found[1].lower()].search(head, found.end())):
-            at = raw.start()
-        elif found[2] and (end := head.find(b"-->", found.end())) >= 0:
-            at = end + 1
-        else:
-            break
-    text = b"\n".join(gathered)
+    text = gather_words(body)
     return _around(body, _HIGH.search(body)) if text.isascii() else text
 
 
 def _around(body: bytes, first: re.Match[bytes] | None) -> bytes:
     start = max(0, first.start() - 64) if first else 0
-    return body[start : start + _DETECTION_BYTES]
+    return body[start : start + TEXT_BYTES]
 
 
 def is_mostly_utf8(body: bytes, /) -> bool:
@@ -203,7 +159,7 @@ def is_mostly_utf8(body: bytes, /) -> bool:
     except UnicodeDecodeError as error:
         if error.reason == "unexpected end of data":
             return True
-        most = len(body) - len(body.translate(None, _BEYOND_ASCII))
+        most = count_beyond_ascii(body)
         end = body.rfind(b"<", error.start, error.start + _BROKEN_BYTES)
         if 20 * body[error.start : max(end, 0)].decode(errors="replace").count("\ufffd") >= most:
             return False
@@ -212,7 +168,7 @@ def is_mostly_utf8(body: bytes, /) -> bool:
             text = part.decode(errors="replace")
             broken += text.count("\ufffd")
             # A broken sequence never takes an ASCII byte with it. To search for the others takes ten times as long.
-            beyond_ascii += len(text) - len(part.translate(None, _BEYOND_ASCII))
+            beyond_ascii += len(text) - (len(part) - count_beyond_ascii(part))
         return 20 * broken < beyond_ascii
     return True
 

@@ -1,0 +1,24 @@
+"""Cases for the text that tells an encoding. The reference is written in Python."""
+
+from random import Random
+
+from crawler.read.encoding import _words as compiled
+from crawler.read.encoding.words import (
+    count_beyond_ascii_in_python,
+    count_runs_in_python,
+    gather_words_in_python,
+)
+from tests.sanitizers.calls import Call
+from tests.sanitizers.corpus import Corpus, make_markup
+
+
+def compare(chance: Random, corpus: Corpus) -> None:
+    body = make_markup(chance, corpus, 30)
+    assert compiled.gather_words(body) == gather_words_in_python(body), body
+    assert compiled.count_beyond_ascii(body) == count_beyond_ascii_in_python(body), body
+    assert compiled.count_runs(body) == count_runs_in_python(body), body
+
+
+def calls(chance: Random, corpus: Corpus) -> list[Call]:
+    body = make_markup(chance, corpus, 30)
+    return [(each, (body,)) for each in (compiled.gather_words, compiled.count_beyond_ascii, compiled.count_runs)]
