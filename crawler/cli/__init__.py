@@ -9,6 +9,7 @@ configuration names can't be reached.
 
 import faulthandler
 import gc
+import re
 import shlex
 import signal
 import sys
@@ -29,6 +30,8 @@ from crawler.cli.run.streams import drop_unprinted, escape_unencodable, open_mis
 from crawler.codes.exit_codes import COMPLETE, STOPPED, USAGE
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument", "Missing command")
+_NOT_A_NUMBER: Final = re.compile(r"\ba valid (integer|float)(?: range)?$")
+_NUMBERS: Final[Mapping[str, str]] = {"integer": "a whole number", "float": "a number"}
 _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Crawl": {
         "crawl": "crawl",
@@ -212,10 +215,12 @@ def _complain_of_usage(error: click.ClickException) -> None:
         return
     text = error.format_message().rstrip(".")
     is_clicks = type(error) is not click.UsageError or text.startswith(_OF_CLICK)
-    if is_clicks and isinstance(error, click.UsageError) and error.ctx is not None:
+    if is_clicks and isinstance(error, click.UsageError):
         text = _set_instead(error) or " ".join(map(str.strip, text.splitlines()))  # it lists choices on a line each
-        then = "" if text.endswith(("?", ")")) else ";"
-        text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` shows the usage"
+        text = _NOT_A_NUMBER.sub(lambda match: _NUMBERS[match[1]], f"{text[0].lower()}{text[1:]}")
+        if error.ctx is not None:
+            then = "" if text.endswith(("?", "?)")) else ";"
+            text = f"{text}{then} `{error.ctx.command_path} --help` shows the usage"
     _complain(text)
 
 

@@ -56,7 +56,21 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             "onceover: the directory comes first: `onceover inspect 'crawls/a b' fsck`",
         ),
         (["inspect", "fsck", "fsch"], "onceover: the directory comes first: `onceover inspect fsch fsck`"),
-        (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
+        (["crawl", "a", "b"], "onceover: got unexpected extra argument (b); `onceover crawl --help` shows"),
+        (
+            ["crawl", "--sed"],
+            "onceover: no such option '--sed'. (Did you mean one of: '--seed', '--seed-file', '--set'?) `",
+        ),
+        (["crawl", "--dir"], "onceover: option '--dir' requires an argument\n"),
+        (["diff", "a", "--map", "b"], "onceover: option '--map' requires 2 arguments\n"),
+        (
+            ["crawl", "--max-pages", "x"],
+            "onceover: invalid value for '--max-pages': 'x' is not a whole number; `onceover",
+        ),
+        (
+            ["top", "a", "--interval", "x"],
+            "onceover: invalid value for '--interval': 'x' is not a number; `onceover top",
+        ),
         (["status"], "onceover: missing argument 'DIR'; `onceover status --help` shows the usage"),
         (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
         (["export", "a", "--to", "b"], "onceover: missing option '--format'. Choose from: jsonl, csv, "),
