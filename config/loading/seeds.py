@@ -2,12 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from config.problems import Problem
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
+_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""RFC 1952, RFC 8878. Neither beginning is UTF-8."""
 
 
 class Seed(msgspec.Struct, frozen=True, gc=False):
@@ -32,6 +35,9 @@ def read_seeds(data: bytes, *, name: str) -> list[Seed] | Problem:
     comment. `name` is the file, for messages."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return Problem("expected seeds in UTF-8, found UTF-16; save the file as UTF-8", where=name)
+    for beginning, form in _PACKED.items():
+        if data.startswith(beginning):
+            return Problem(f"expected seeds in UTF-8, found {form}; unpack the file first", where=name)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

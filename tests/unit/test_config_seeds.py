@@ -1,5 +1,6 @@
 """Seeds, in the configuration and in files of their own."""
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -119,9 +120,14 @@ def test_other_files_are_found_here_and_stay_the_same_elsewhere(
             "https://a.test/\n".encode("utf-16"),
             "seeds.txt: expected seeds in UTF-8, found UTF-16; save the file as UTF-8",
         ),
+        (
+            gzip.compress(b"https://a.test/\n", mtime=0),
+            "seeds.txt: expected seeds in UTF-8, found gzip; unpack the file first",
+        ),
+        (b"\x28\xb5\x2f\xfd\x04", "seeds.txt: expected seeds in UTF-8, found zstd; unpack the file first"),
     ],
 )
-def test_a_seed_file_that_is_not_utf_8_is_refused_with_the_line(data: bytes, problem: str, tmp_path: Path) -> None:
+def test_a_seed_file_that_is_not_utf_8_is_refused(data: bytes, problem: str, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_bytes(data)
     assert problems_of(written(tmp_path, '[crawl]\nseed_files = ["seeds.txt"]\n')) == [problem]
 
