@@ -22,13 +22,13 @@ def unknown_key(key: str) -> str:
     if block is not None:
         return f"[[{block}]] is a block, which only a configuration file can have"
     section, _, field = key.rpartition(".")
-    elsewhere = " or ".join(setting.key for setting in settings().values() if setting.name == field)
-    if elsewhere:
-        return f"unknown key; did you mean {elsewhere}?"
+    names = [setting.name for setting in settings().values() if setting.section == section]
+    meant = [f"{section}.{name}" for name in _close_matches(field.lower().replace("-", "_"), names)]
+    meant += [setting.key for setting in settings().values() if setting.name == field]
+    if meant:
+        return f"unknown key; did you mean {' or '.join(meant)}?"
     if section in sections():
-        names = [setting.name for setting in settings().values() if setting.section == section]
-        hint = did_you_mean(field, names, written=f"{section}.{{}}") or f"[{section}] has {', '.join(names)}"
-        return f"unknown key; {hint}"
+        return f"unknown key; [{section}] has {', '.join(names)}"
     return f"unknown key; {_closest(key) or '`onceover config show` lists all keys'}"
 
 

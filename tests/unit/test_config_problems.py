@@ -22,6 +22,11 @@ PRINTABLE = "not empty and without control characters"
         ("fetch.timout_s = 1", "fetch.timout_s: unknown key; did you mean fetch.timeout_s?"),
         ("fetch.max-redirects = 1", "fetch.max-redirects: unknown key; did you mean fetch.max_redirects?"),
         ("fetch.max_depth = 1", "fetch.max_depth: unknown key; did you mean scope.max_depth?"),
+        ("crawl.seed = 1", "crawl.seed: unknown key; did you mean crawl.seeds or compare.seed?"),
+        (
+            "frontier.max_delay_s = 1",
+            "frontier.max_delay_s: unknown key; did you mean frontier.retry_max_delay_s or politeness.max_delay_s?",
+        ),
         (
             "scope.backend = 1",
             (
