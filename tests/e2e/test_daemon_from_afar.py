@@ -132,6 +132,10 @@ def test_what_is_wrong_with_a_url_a_token_or_a_name_is_told(
         assert "--part and --url can't be together" in refused(
             USAGE, "status", "a", "--part", "0", "--token-file", str(home / "token")
         )
+        by_file = ["--token-file", str(home / "token")]
+        told = afar.run("set", "a", "fetch.user_agent=us/2.0 (us@our.site)", *by_file)
+        again = f"a --url {afar.url} --token-file {home}/token"
+        assert told.out.endswith(f"To start again: onceover stop {again}, then onceover start {again}\n"), told
         afar.use((home / "token").read_text())
         for url, why in [
             ("http://crawls.example.org", "expected https://"),

@@ -47,20 +47,23 @@ class Daemon(msgspec.Struct, frozen=True):
 
     url: str
     token: str
+    token_file: str | None
+    """As in the command; None if the environment has the token."""
 
 
 def _note_token(context: click.Context, _option: click.Parameter, file: TextIO | None) -> None:
     token = os.environ.get(_VARIABLE, "") if file is None else file.read()
-    context.meta[_VARIABLE] = token.strip()
+    name = None if file is None else file.name
+    context.meta[_VARIABLE] = token.strip(), "-" if name == "<stdin>" else name
 
 
 def _daemon(context: click.Context, _option: click.Parameter, url: str | None) -> Daemon | None:
     if url is None:
         return None
-    token = context.meta[_VARIABLE]
+    token, token_file = context.meta[_VARIABLE]
     if not token or not token.isascii() or not token.isprintable():
         raise click.UsageError(f"--url needs a token of the daemon, in the file of --token-file or in {_VARIABLE}")
-    return Daemon(url, token)
+    return Daemon(url, token, token_file)
 
 
 def of_daemon(command: _Command) -> _Command:
@@ -96,7 +99,10 @@ def crawl_at(directory: Path, daemon: Daemon | None, *, to_change: bool = False)
 def named(directory: Path, daemon: Daemon | None) -> str:
     """What names the crawl in a command for a shell."""
     name = shlex.quote(str(directory))
-    return name if daemon is None else f"{name} --url {shlex.quote(daemon.url)}"
+    if daemon is None:
+        return name
+    token = "" if daemon.token_file is None else f" --token-file {shlex.quote(daemon.token_file)}"
+    return f"{name} --url {shlex.quote(daemon.url)}{token}"
 
 
 def go_on_command(directory: Path, daemon: Daemon | None) -> str:
