@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-from crawler.page import Failure, Fetched, NotModified, PageRecord, Redirect, Rendering
+from crawler.page import Failure, Fetched, LinkKind, NotModified, PageRecord, Redirect, Rendering
 from frontier import Lease
 
 GONE = frozenset({404, 410})
@@ -25,6 +25,8 @@ class Change(StrEnum):
     """the second time in a row, the server has nothing there"""
 
 
+NO_HTTPS: Final = "no-https"
+"""What the ledger notes of a seed without a scheme whose host has no https."""
 _GONE: Final = str(Change.GONE)
 
 
@@ -53,5 +55,7 @@ def has_copy(record: PageRecord) -> bool:
 
 def note_of(record: PageRecord) -> str | None:
     """What the ledger notes of a page that did not fail: why its links were not followed, why the archive does not have
-    it, or that it is gone."""
+    it, that it is gone, or that http was tried for it."""
+    if record.kind == LinkKind.SEED and record.anchor is not None and None not in (record.redirect, record.message):
+        return NO_HTTPS
     return record.not_followed or record.not_archived or (_GONE if record.change == _GONE else None)

@@ -14,6 +14,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
 from crawler.page import SITEMAP
 from crawler.protocols import Discovery
+from crawler.record import NO_HTTPS
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
@@ -53,6 +54,7 @@ class UrlsAgain:
             depth=self._depth(entry),
             via=entry.via,
             kind=entry.kind,
+            anchor=url.url.removeprefix("https://") if entry.reason == NO_HTTPS else None,
             change_frequency=entry.change_frequency,
             precedence=_UNKNOWN_PRECEDENCE,
         )

@@ -101,6 +101,18 @@ def test_a_crawl_killed_before_http_is_tried_tries_it_when_it_is_resumed(tmp_pat
     assert_sound(tmp_path / "crawl")
 
 
+def test_later_visits_try_http_too_and_none_of_them_is_a_failure(tmp_path: Path, web: Web) -> None:
+    host = f"h00000.{web.params.domain}"
+    assert onceover("crawl", *without_scheme(web.options), "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    for visit in (2, 3):
+        assert onceover("recrawl", "crawl", "--host", host, cwd=tmp_path).code == COMPLETE
+        assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+        found = [each for each in records(tmp_path / "crawl") if each.url == f"https://{host}/"]
+        told = [(each.state, each.status, each.redirect, each.anchor) for each in found]
+        assert told == [("done", 307, f"http://{host}/", f"{host}/")] * visit
+    assert_sound(tmp_path / "crawl")
+
+
 @pytest.mark.long
 def test_a_crawl_in_parts_tries_http_in_the_part_of_the_host(tmp_path: Path) -> None:
     with in_parts(tmp_path) as crawl:
