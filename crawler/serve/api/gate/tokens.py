@@ -175,6 +175,9 @@ def _read_private(path: Path, *, then: str) -> bytes | None:
             content = file.read(_MAX_BYTES)
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        then = "Only its owner, the user of the daemon, may read it: run the command as that user"
+        raise TokenRefused(f"{path} can't be read: {error.strerror}. {then}") from error
     except OSError as error:
         raise TokenRefused(f"{path} can't be read: {error.strerror}. {then}") from error
     if mode & 0o077:

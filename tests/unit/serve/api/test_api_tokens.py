@@ -71,6 +71,18 @@ def test_a_token_that_others_know_is_refused(tmp_path: Path) -> None:
         tokens.known()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_told_to_be_that_of_the_daemon_and_not_to_delete_its_token(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    tokens.make_owner()
+    os.seteuid(4711)
+    try:
+        with pytest.raises(TokenRefused, match=r"can't be read: Permission denied\. .*run the command as that user$"):
+            tokens.known()
+    finally:
+        os.seteuid(0)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can work for another user")
 def test_tokens_that_root_adds_can_be_read_by_the_daemon_of_another_user(tmp_path: Path) -> None:
     os.chown(tmp_path, 4711, 4712)
