@@ -120,9 +120,10 @@ def make_planning(loaded: Loaded, pages: KnownPages | None = None, *, parts: int
         found = f"expected at most recrawl.max_interval_s = {most}, found {least}"
         raise loaded.refuse("recrawl.min_interval_s", found)
     patterns = []
-    for each in recrawl.pattern:
-        with loaded.refusing("recrawl.pattern"):
-            search = pattern_search([each.matching], "recrawl.pattern")
+    for number, each in enumerate(recrawl.pattern, start=1):
+        key = f"recrawl.pattern[{number}].matching"
+        with loaded.refusing(key):
+            search = pattern_search([each.matching], key)
         if search is not None:
             patterns.append((search, each.interval_s))
     if recrawl.schedule == "off":

@@ -231,6 +231,21 @@ def test_patterns_in_blocks_are_warned_of(
     assert "site.toml:12: render.patterns: '/ö' has 'ö', which is in no URL" in text
 
 
+def test_a_wrong_pattern_in_a_block_is_refused_with_its_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    configuration = tmp_path / "site.toml"
+    configuration.write_text(
+        '[crawl]\nseeds = ["http://a.test/"]\n[[site]]\nmatch = ["a.test"]\nscope.exclude = ["a("]\n'
+        '[[recrawl.pattern]]\nmatching = "/news"\ninterval_s = 60\n'
+        '[[recrawl.pattern]]\nmatching = "("\ninterval_s = 60\n'
+    )
+    code, text = said(capsys, monkeypatch, "config", "check", str(configuration))
+    assert (code, "2 problems in the configuration" in text) == (USAGE, True), text
+    assert "site.toml:5, site[1]: scope.exclude: 'a(' is not a pattern that RE2 can search for" in text
+    assert "site.toml:10: recrawl.pattern[2].matching: '(' is not a pattern that RE2 can search for" in text
+
+
 def test_a_second_pause_keeps_the_reason_of_the_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
