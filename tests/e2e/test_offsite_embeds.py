@@ -14,7 +14,6 @@ SETTINGS = {
     "scope.within": "host",
     "scope.offsite_embeds": True,
     "output.links": True,
-    "output.warc": False,
     "politeness.min_delay_s": 0.0,
 }
 
@@ -33,21 +32,32 @@ def answer(_scheme: str, seen: Seen) -> Script:
     return linking("/linked")
 
 
-async def targets_asked(folder: Path) -> set[str]:
+async def targets_asked(folder: Path, *, warc: bool) -> set[str]:
     """What a whole crawl has asked of the host of the images."""
     async with site(folder, answer) as where:
-        await where.crawl(f"{PAGES}/", settings=SETTINGS)
+        await where.crawl(f"{PAGES}/", settings=SETTINGS | {"output.warc": warc})
         return {seen.target for seen in where.asked("images.web.test")}
 
 
-def test_an_embed_of_another_site_stays_one_if_the_frontier_is_rebuilt_from_the_links_of_pages(tmp_path: Path) -> None:
-    assert asyncio.run(targets_asked(tmp_path)) == {"/robots.txt", "/shown"}
-    crawl = tmp_path / "crawl"
-    shutil.rmtree(crawl / "frontier")
+def lose_records_of_images(crawl: Path) -> None:
     [records] = (crawl / "records").iterdir()
     kept = [line for line in records.read_text().splitlines(keepends=True) if f'"url":"{IMAGES}' not in line]
     records.write_text("".join(kept))
-    shutil.copy(tmp_path / "crawl.toml", crawl)
+    shutil.copy(crawl.parent / "crawl.toml", crawl)
+
+
+def test_an_embed_of_another_site_stays_one_if_the_frontier_is_rebuilt_from_the_links_of_pages(tmp_path: Path) -> None:
+    assert asyncio.run(targets_asked(tmp_path, warc=False)) == {"/robots.txt", "/shown"}
+    crawl = tmp_path / "crawl"
+    shutil.rmtree(crawl / "frontier")
+    lose_records_of_images(crawl)
     rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
     assert (rebuilt.code, rebuilt.out) == (COMPLETE, "2 URLs, 1 pending\n"), rebuilt.err
-    assert asyncio.run(targets_asked(tmp_path)) == {"/robots.txt", "/shown"}
+    assert asyncio.run(targets_asked(tmp_path, warc=False)) == {"/robots.txt", "/shown"}
+
+
+def test_an_embed_of_another_site_stays_one_if_it_is_fetched_again_because_its_record_is_lost(tmp_path: Path) -> None:
+    assert asyncio.run(targets_asked(tmp_path, warc=True)) == {"/robots.txt", "/shown"}
+    lose_records_of_images(tmp_path / "crawl")
+    repaired = command_here("inspect", str(tmp_path / "crawl"), "fsck", "--refetch")
+    assert asyncio.run(targets_asked(tmp_path, warc=True)) == {"/shown"}, repaired.out

@@ -6,8 +6,10 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 
+import msgspec
+
 from config import Config
-from crawler.discover.marks import EXTERNAL, after_redirect
+from crawler.discover.marks import EXTERNAL, after_redirect, is_after_redirect, is_check, name_of_page
 from crawler.discover.precedence import parallel_key
 from crawler.page import EMBEDDED, LinkKind, PageRecord
 from crawler.record import has_copy, note_of
@@ -51,6 +53,21 @@ class RecordUrls:
             kind=kind,
             precedence=min(255, depth),
         )
+
+    def of_entry(self, entry: LedgerEntry, *, depth: int, kind: LinkKind | None) -> CrawlUrl | None:
+        """The URL of a ledger entry, to be crawled again; None if the current rules do not accept it. The output tells
+        the `kind` of a sitemap or an embed; the ledger tells others."""
+        if (entry.via or "").endswith("/robots.txt"):
+            kind = LinkKind.SITEMAP  # it leads to nothing else
+        elif is_check(entry.canonical):
+            kind = LinkKind.EXTERNAL
+        elif entry.via is None:
+            kind = kind or LinkKind.SEED
+        else:
+            depth = depth if kind == LinkKind.SITEMAP else depth or 1
+            kind = kind or (LinkKind.REDIRECT if is_after_redirect(entry.canonical) else LinkKind.LINK)
+        found = self.of_url(name_of_page(entry.canonical), depth=depth, kind=kind, via=entry.via)
+        return None if found is None else msgspec.structs.replace(found, canonical=entry.canonical)
 
 
 def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from config import Loaded
-from crawler.discover.marks import is_after_redirect, is_check, name_of_page, names_after_redirects, names_of_checks
+from crawler.discover.marks import name_of_page, names_after_redirects, names_of_checks
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.page import EMBEDDED, REPEAT_REASONS, LinkKind, PageRecord
@@ -79,7 +79,7 @@ class Reconciliation:
         self._is_any_unchanged = False
         self._copyless = NumberSet()
         """Pages whose records only say that they have not changed."""
-        self._sitemaps = NumberSet()
+        self._sitemaps, self._embeds = NumberSet(), NumberSet()
         self._depths = Depths()
         """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
 
@@ -128,6 +128,8 @@ class Reconciliation:
         self._depths[number] = depth
         if kind == LinkKind.SITEMAP:
             self._sitemaps.add(number)
+        elif kind in EMBEDDED:
+            self._embeds.add(number)
 
     def _entry(self, record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         """The ledger entry for a record: of several entries of its URL, the one with its number."""
@@ -221,17 +223,10 @@ class Reconciliation:
         return is_page and entry.reason not in UNARCHIVED_REASONS
 
     def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
-        depth = self._depths[entry.number]
-        if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
-            kind = LinkKind.SITEMAP  # robots.txt leads to nothing else
-        elif is_check(entry.canonical):
-            kind = LinkKind.EXTERNAL
-        elif entry.via is None:
-            kind = LinkKind.SEED
-        else:
-            kind, depth = LinkKind.REDIRECT if is_after_redirect(entry.canonical) else LinkKind.LINK, depth or 1
-        found = self._urls.of_url(name_of_page(entry.canonical), depth=depth, kind=kind, via=entry.via)
-        return None if found is None else msgspec.structs.replace(found, canonical=entry.canonical)
+        kind = LinkKind.SITEMAP if entry.number in self._sitemaps else None
+        if entry.number in self._embeds:
+            kind = LinkKind.EMBED
+        return self._urls.of_entry(entry, depth=self._depths[entry.number], kind=kind)
 
 
 def _add_body(facts: Facts, found: Capture) -> None:
