@@ -26,9 +26,9 @@ from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
 from crawler.control.requests import InspectQueues, Query, Request, Top, reply_type
 from crawler.control.wire import encode_request
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import DirectoryRefused
 from crawler.disk.unlocking import lock_changes
-from crawler.serve.inspection import MOST_PROCESSES, run_command, unless_it_waits
+from crawler.serve.inspection import MOST_PROCESSES, run_command, unless_it_waits, why_not_begun
 
 MAX_KEPT: Final = 64
 MAX_KEPT_BYTES: Final = 1 << 18
@@ -54,8 +54,8 @@ class Unanswered(Exception):
 
 def check_begun(directory: Path) -> None:
     """Raise `Unanswered` if no process has ever run the crawl in a directory."""
-    if not CrawlDirectory(directory).lock.exists():
-        raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
+    if (why := why_not_begun(directory)) is not None:
+        raise Unanswered(why, REFUSED)
 
 
 class _Kept(msgspec.Struct, frozen=True):

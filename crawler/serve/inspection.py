@@ -16,6 +16,7 @@ from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import CrawlStatus, Reconfigured, Refusal
 from crawler.control.requests import GetStatus, Pause, Query, Reload, Request, Resume
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.unlocking import lock_change
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.turns import Turns
@@ -51,6 +52,11 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     status: CrawlStatus
+
+
+def why_not_begun(directory: Path) -> str | None:
+    """Why nothing can be asked of the crawl in a directory: no process has ever run it."""
+    return None if CrawlDirectory(directory).lock.exists() else f"the crawl in {directory} has not begun yet"
 
 
 async def ask_status(directory: Path) -> Answered | None:
@@ -170,6 +176,8 @@ class Commands:
         """Pause a crawl or end its pause, whether it runs or not. Raises `NotDone`, and `CrawlWaits`."""
         if await _change_running(directory, request):
             return
+        if (why := why_not_begun(directory)) is not None:
+            raise NotDone(why)
         command = ("pause", f"--reason={request.reason}") if isinstance(request, Pause) else ("resume",)
         async with self._operations:
             code, _, complaint = await run_command(*command, str(directory))

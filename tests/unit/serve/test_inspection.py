@@ -18,8 +18,9 @@ from crawler.testing.loops import in_event_loop
 
 @in_event_loop
 async def test_few_crawls_are_looked_into_at_once_and_who_pauses_one_does_not_wait_for_that(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    (tmp_path / "lock").touch()  # it has begun
     going_on: list[str] = []
     may_end = asyncio.Event()
 
@@ -35,7 +36,7 @@ async def test_few_crawls_are_looked_into_at_once_and_who_pauses_one_does_not_wa
         for number in range(10):
             group.create_task(commands.look_into(Path(f"crawl-{number}")))
         await asyncio.sleep(0)
-        await commands.operate(Path("crawl-11"), Pause(reason="tests"))
+        await commands.operate(tmp_path, Pause(reason="tests"))
         assert sorted(going_on) == ["pause", *["status"] * MOST_PROCESSES]
         may_end.set()
     assert going_on.count("status") == 10
@@ -83,7 +84,12 @@ async def test_a_crawl_is_looked_into_when_the_system_can_start_a_process_again(
     ],
 )
 async def test_a_command_that_failed_says_why_and_the_log_has_what_nobody_expects(
-    program: str, why: str, told: str | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    program: str,
+    why: str,
+    told: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(inspection, "command", lambda *_: [sys.executable, "-c", program])
     code, _, complaint = await run_command("ask", "crawl")
@@ -91,5 +97,15 @@ async def test_a_command_that_failed_says_why_and_the_log_has_what_nobody_expect
     assert complaint == why
     assert [told in line for line in caplog.messages if told is not None] == [True] * (told is not None)
     monkeypatch.setattr(inspection, "run_command", lambda *_: asyncio.sleep(0, (code, b"", complaint)))
+    (tmp_path / "lock").touch()  # it has begun
     with pytest.raises(NotDone, match=re.escape(why)):
-        await Commands().operate(Path("crawl"), Resume())
+        await Commands().operate(tmp_path, Resume())
+
+
+@pytest.mark.parametrize("request_of_somebody", [Pause(reason="rain"), Resume()], ids=["pause", "resume"])
+async def test_a_crawl_that_has_not_begun_is_refused_like_any_other_request_without_a_process(
+    request_of_somebody: Pause | Resume, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(inspection, "run_command", None)
+    with pytest.raises(NotDone, match=re.escape(f"the crawl in {tmp_path} has not begun yet")):
+        await Commands().operate(tmp_path, request_of_somebody)
