@@ -37,6 +37,8 @@ class FullDiskRetry:
         self.before_write = before_write
         self._waiting = 0
         self._is_paused = False
+        self._why: str | None = None
+        """Which plug-in can't write, and why, as the pause says it."""
         self._next_try: asyncio.Event | None = None
         self._stopped = False
 
@@ -59,11 +61,13 @@ class FullDiskRetry:
                 if self._is_paused and self._waiting == 1:
                     log.warning("the output can be written again; the crawl goes on")
                 return
-            raise failure
+            if plugin is None or failure.errno in DISK_FULL or isinstance(failure, NotTaken):
+                raise failure
+            raise OSError(f"{self._why or _refusal(plugin, failure)}; what was saved is kept") from failure
         finally:
             self._waiting -= 1
             if self._is_paused and self._waiting == 0:
-                self._is_paused = False
+                self._is_paused, self._why = False, None
                 self._resume()
 
     def stop(self) -> None:
@@ -78,9 +82,9 @@ class FullDiskRetry:
                 log.error("%s; the crawl waits for disk space", error)
                 self._pause(f"no space for the output: {os.strerror(error.errno or 0)} ({error.filename})")
             else:
-                why = str(error) or type(error).__name__
-                log.error("%s can't write: %s; the crawl waits until it can", plugin, why)
-                self._pause(f"{plugin} can't write: {why}")
+                self._why = _refusal(plugin, error)
+                log.error("%s; the crawl waits until it can", self._why)
+                self._pause(self._why)
         if self._next_try is None:
             self._next_try = asyncio.Event()
             asyncio.get_running_loop().call_later(self._interval_s, self._try_again)
@@ -90,6 +94,10 @@ class FullDiskRetry:
         if self._next_try is not None:
             self._next_try.set()
             self._next_try = None
+
+
+def _refusal(plugin: str | None, error: OSError) -> str:
+    return f"{plugin} can't write: {str(error) or type(error).__name__}"
 
 
 class _NotNow(OSError, NotTaken):

@@ -112,6 +112,28 @@ async def test_what_keeps_a_plug_in_from_writing_is_told_also_without_a_message(
     assert told == ["the sink Late can't write: TimeoutError", "resume"]
 
 
+@in_virtual_time
+async def test_a_crawl_that_is_stopped_while_a_plug_in_can_not_write_says_which_and_why() -> None:
+    full_disk = held([])
+    reasons = ["Connection refused", *["Connection refused; asked again later"] * 9]
+
+    class Away(Disk):
+        async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+            raise ConnectionRefusedError(reasons.pop(0))
+
+    sink = Sinks([FullDiskSink(Away(), full_disk, plugin="the sink Away")])
+    writing = [asyncio.ensure_future(write(sink, number)) for number in (1, 2)]
+    await asyncio.sleep(5)
+    full_disk.stop()
+    await asyncio.wait(writing)
+    told = "the sink Away can't write: Connection refused; what was saved is kept"
+    assert [str(each.exception()) for each in writing] == [told, told]
+    with pytest.raises(
+        OSError, match=r"^the sink Away can't write: Connection refused; asked again later; what was saved"
+    ):
+        await write(sink, 3)
+
+
 async def test_another_trouble_is_not_waited_out(tmp_path: Path) -> None:
     disk = Disk(number=errno.EIO)
     disk.room = 0
