@@ -55,6 +55,7 @@ class Snapshots:
 
     def __init__(self, directory: Path, *, every: int = 500_000) -> None:
         self._directory = directory
+        self._parent = _file_number(directory.parent)
         self._every = every
         self._admitted_before = 0
         self._number_before = 0
@@ -117,6 +118,10 @@ class Snapshots:
         return self._directory / f"snapshot-{journal_end}"
 
     def _write(self, path: Path, content: BytesIO) -> None:
+        if (
+            _file_number(self._directory.parent) != self._parent
+        ):  # another crawl may be there, with snapshots of its own
+            raise OSError(f"{self._directory.parent} was deleted, moved or replaced")
         self._directory.mkdir(exist_ok=True)
         new = path.with_suffix(".new")
         with new.open("wb") as file:
@@ -129,3 +134,12 @@ class Snapshots:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def _file_number(directory: Path) -> tuple[int, int] | None:
+    """What tells a directory from another one of the same name; None if there is none."""
+    try:
+        status = directory.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino

@@ -110,3 +110,19 @@ async def test_a_verified_filter_never_counts_fewer_than_none() -> None:
     await visited.add_many(urls)
     assert await visited.forget_many(urls) == len(urls)
     assert visited.describe().count == len(visited) == 0
+
+
+async def test_no_snapshot_is_written_into_a_directory_that_has_taken_the_place_of_the_crawls(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = tmp_path / "crawl"
+    place.mkdir()
+    async with Crawl(place).opened(every=EVERY) as frontier:
+        await frontier.add(pages(2, 2))
+        place.rename(tmp_path / "moved")
+        (place / "visited").mkdir(parents=True)
+        of_another = place / "visited" / "snapshot-7"
+        of_another.write_bytes(b"of another crawl")
+    assert list((place / "visited").iterdir()) == [of_another]
+    assert "was deleted, moved or replaced" in caplog.text
+    await check(tmp_path / "moved")
