@@ -58,12 +58,12 @@ class PostgresServer:
         while True:
             self._process = self._popen("postgres", "-D", self._data, "-k", self._folder, *command)
             while self._process.poll() is None:
-                assert time.monotonic() < give_up_at, self._log()
+                assert time.monotonic() < give_up_at, self.log()
                 if self._run("pg_isready", "-q", "-h", self._folder, "-p", self._port).returncode == 0:
                     return
                 time.sleep(0.02)
             # What is left of a server that was killed may still hold its memory.
-            assert time.monotonic() < give_up_at, self._log()
+            assert time.monotonic() < give_up_at, self.log()
             time.sleep(0.05)
 
     def kill(self) -> None:
@@ -109,7 +109,7 @@ class PostgresServer:
     def _data(self) -> Path:
         return self._folder / "data"
 
-    def _log(self) -> str:
+    def log(self) -> str:
         return (self._folder / "log").read_text()
 
     def _run(self, program: str, *arguments: object) -> "subprocess.CompletedProcess[bytes]":

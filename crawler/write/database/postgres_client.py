@@ -79,7 +79,7 @@ class PostgresClient:
         try:
             replaced = await store(connection, self._target.schema, self._target.crawl, rows)
         except _BROKEN as error:
-            self._drop()
+            await self.aclose()  # so that a server that is slow stops what took too long
             raise OSError(_told(error)) from error
         except BaseException:
             self._drop()

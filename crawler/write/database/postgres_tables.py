@@ -18,6 +18,12 @@ VERSION: Final = 1
 COMMAND_TIMEOUT_S: Final = 60.0
 SLOWEST_BYTES_PER_S: Final = 50_000
 """A slower connection does not store large pages."""
+_LIMITS: Final = (
+    "SET lock_timeout = '50 s'; SET idle_in_transaction_session_timeout = '60 s'; "
+    "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
+)
+"""When a network drops a connection silently, the server keeps its transaction, for two hours by default. The next
+connection would wait for the rows of that, and the server would collect connections that wait."""
 
 _TYPES: Final = {
     Kind.INTEGER: "bigint",
@@ -59,6 +65,7 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
             f"expected a database with the encoding UTF8, found {encoding}, which can't hold all characters: "
             "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
         )
+    await connection.execute(_LIMITS)
     async with _transaction(connection):
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"onceover schema {schema}")
         await _migrate(connection, schema)

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Awaitable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import msgspec
@@ -300,6 +301,44 @@ async def test_a_change_that_takes_too_long_is_not_rolled_back(server: PostgresS
     finally:
         connection.terminate()
         other.terminate()
+
+
+async def test_a_server_gives_up_what_a_connection_has_left_behind(server: PostgresServer) -> None:
+    """It does not learn of a connection that a network has dropped, and keeps its transaction. Others wait for that."""
+    connection = await asyncpg.connect(server.dsn)
+    try:
+        await prepare(connection, "left_behind")
+        names = "lock_timeout", "idle_in_transaction_session_timeout"
+        for name in names:
+            assert await connection.fetchval("SELECT setting::int FROM pg_settings WHERE name = $1", name) > 0
+        await connection.execute("SET idle_in_transaction_session_timeout = 1; BEGIN; LOCK TABLE left_behind.pages")
+        sink = open_sink(server.dsn, schema="left_behind")
+        await write(sink, 1)
+        await sink.aclose()
+    finally:
+        connection.terminate()
+    assert numbers(server, "left_behind") == [1]
+
+
+async def test_what_took_too_long_is_stopped_on_the_server(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = PostgresClient(Target(dsn=server.dsn, password_file=None, schema="late", crawl="docs"))
+    await client.begin()
+    other = await asyncpg.connect(server.dsn)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%late%'"
+    try:
+        await other.execute("BEGIN; LOCK TABLE late.pages")
+        connection: Any = client._connection
+        monkeypatch.setattr(connection, "_config", connection._config._replace(command_timeout=0.1))
+        with pytest.raises(OSError, match="did not answer in time"):
+            await client.store([row_of(*rich_page(7), RowOptions())])
+        while await other.fetchval(waiting):
+            pass
+        assert "canceling statement due to user request" in server.log()
+    finally:
+        other.terminate()
+    await client.aclose()
 
 
 async def test_a_server_that_does_not_answer_is_asked_less_and_less_often() -> None:
