@@ -24,6 +24,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """Open it although it is only being filled from other stores."""
     part: Part | None = None
     """Which part of a crawl it belongs to; None for a crawl that is not in parts."""
+    lineage: int = 0
+    """That of the numbers which it gives, if it begins now and belongs to no part."""
 
 
 def check_part(place: Path, stored: Part | None, part: Part | None) -> None:

@@ -59,6 +59,11 @@ def read_lineages(directory: Path) -> Lineages:
         ) from error
 
 
+def whole_lineage(directory: Path) -> int:
+    """The one that the crawl in a directory uses if it is not in parts. Raises `DirectoryRefused`."""
+    return read_lineages(directory).first - 1
+
+
 def last_lineage(directory: Path) -> int | None:
     """The highest that the crawl in a directory may use. None if it may use all. Raises `DirectoryRefused`."""
     last = read_lineages(directory).last

@@ -12,6 +12,7 @@ from config import Config, ConfigError, Problem, ServerAway
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at, whole_crawl
+from crawler.disk.lineages import whole_lineage
 from crawler.parts.ownership import Ownership
 from crawler.status import number_of
 from crawler.url.canonical import identity_of
@@ -111,6 +112,7 @@ def _parameters(
             may_begin=may_begin,
             to_rename=to_rename,
             part=part,
+            lineage=whole_lineage(directory.original) if part is None else 0,
         ),
         directory=directory.frontier if "directory" in backend.needs else None,
         durability=frontier.durability,

@@ -119,7 +119,9 @@ def _begin(database: Database, terms: Terms) -> None:
         raise StoreRefused(f"{directory} holds a LevelDB that is not a frontier's; give the crawl another directory")
     elif not terms.to_repair:
         raise damage_error(directory, "it has no format")
-    part = {} if terms.part is None else {_PART: _encode(terms.part)}
+    part = {_LINEAGE: terms.lineage.to_bytes(2, "big")} if terms.lineage else {}
+    if terms.part is not None:
+        part = {_PART: _encode(terms.part)}
     _write(
         database,
         {_IDENTITY: _encode(dict(terms.identity)), _FORMAT: _format(is_part=terms.part is not None), **part},

@@ -17,10 +17,14 @@ from crawler.copies.restoring import restoring
 from crawler.copies.writing import CopyWriter
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
+from crawler.operate.opening import stored_configuration
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import check_copy, restore
 from crawler.page import PageRecord
+from crawler.wiring.storage import open_state
 from crawler.write.records import RecordSink, read_records
+from frontier import Numbering
+from frontier.records import lineage_of
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_sound, assert_told, tree
 from tests.e2e.operating import command_here
 from tests.full_disk import no_space
@@ -399,6 +403,32 @@ def test_copies_that_live_on_share_no_record_number(tmp_path: Path) -> None:
         used += [place.lineage for place in divided.parts]
     assert len(used) == len(crawls) * (PARTS + 2)
     assert len(set(used)) == len(used)
+
+
+@pytest.mark.parametrize("command", [["frontier", "rebuild", "--from-records"], ["inspect", "fsck", "--repair"]])
+def test_a_restored_crawl_gives_numbers_of_its_own_also_after_its_frontier_was_lost(
+    tmp_path: Path, command: list[str]
+) -> None:
+    """Its output has numbers of the crawl that was copied, and they would be given again."""
+    _, copy = copied(tmp_path)
+    restored = tmp_path / "restored"
+    restore(copy, restored, progress=silent)
+    before = lineage(restored)
+    assert before
+    shutil.rmtree(restored / "frontier")
+    (restored / "lock").touch()
+    name, *rest = command
+    words = [name, str(restored), *rest] if name == "inspect" else [*command, str(restored)]
+    assert command_here(*words).code in (COMPLETE, FAILED)  # of some pages, the links are lost
+    assert lineage(restored) == before
+
+
+def lineage(crawl: Path) -> int:
+    state = open_state(stored_configuration(crawl).config, CrawlDirectory(crawl))
+    assert isinstance(state, Numbering)
+    number = state.next_number
+    state.close()
+    return lineage_of(number)
 
 
 def test_one_part_is_restored_into_its_crawl(tmp_path: Path) -> None:
