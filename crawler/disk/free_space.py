@@ -33,8 +33,8 @@ def one_on_each_disk(directories: Iterable[Path], /) -> list[Path]:
 
 
 class FreeSpaceGuard:
-    """Calls `pause` with a reason when less than `min_free_bytes` is free in one of the directories, and `resume` when
-    there is space again."""
+    """Calls `pause` with a reason when less than `min_free_bytes` is free in one of the directories, again when the
+    reason changes, and `resume` when there is space again."""
 
     def __init__(
         self,
@@ -52,7 +52,8 @@ class FreeSpaceGuard:
         self._resume = resume
         self._free = free
         self._interval_s = interval_s
-        self._is_paused = False
+        self._reason: str | None = None
+        """Why the crawl is paused; None if it is not."""
         self._unknown: set[Path] = set()
         """Directories whose free space was not known at the last check."""
         self._repeating = Repeating(self._check)
@@ -71,16 +72,25 @@ class FreeSpaceGuard:
         free, directory = min(((free, path) for free, path in found if free is not None), default=(None, None))
         if free is None:
             return self._interval_s
-        if free < self._min_free_bytes and not self._is_paused:
-            self._is_paused = True
-            reason = f"{size(free)} free in {directory}, less than output.min_free_bytes ({size(self._min_free_bytes)})"
-            log.warning("the crawl waits for disk space: %s", reason)
-            self._pause(reason)
-        elif self._is_paused and not self._unknown and free >= self._min_free_bytes * RESUME_FACTOR:
-            self._is_paused = False
-            log.warning("there is disk space again (%s free in %s); the crawl goes on", size(free), directory)
-            self._resume()
+        least, enough = self._min_free_bytes, self._min_free_bytes * RESUME_FACTOR
+        if free < least:
+            self._wait(f"{size(free)} free in {directory}, less than output.min_free_bytes ({size(least)})")
+        elif self._reason is not None and not self._unknown:
+            if free < enough:
+                more = f"it goes on when {size(enough)} are, a tenth more than output.min_free_bytes"
+                self._wait(f"{size(free)} free in {directory}; {more}")
+            else:
+                self._reason = None
+                log.warning("there is disk space again (%s free in %s); the crawl goes on", size(free), directory)
+                self._resume()
         return self._interval_s
+
+    def _wait(self, reason: str) -> None:
+        if self._reason is None:
+            log.warning("the crawl waits for disk space: %s", reason)
+        if self._reason != reason:
+            self._reason = reason
+            self._pause(reason)
 
     def _free_bytes(self, directory: Path) -> int | None:
         """None if the system can't tell, as for a network disk whose server is down."""
