@@ -45,9 +45,16 @@ def plain_entries(text: bytes, /) -> Iterator[PlainEntry]:
     """Those with which the text begins."""
     found = _ENTRY.match(text)
     while found is not None:
-        loc, lastmod, changefreq, _ = map(_text_of, found.groups(b""))
-        yield PlainEntry(loc, lastmod, changefreq, found.end())
-        found = _ENTRY.match(text, found.end())
+        loc, lastmod, changefreq, _ = found.groups()
+        end = found.end()
+        # Most entries have a <loc> alone, and a call for each missing text takes a sixth of reading one.
+        yield PlainEntry(
+            _text_of(loc),
+            "" if lastmod is None else _text_of(lastmod),
+            "" if changefreq is None else _text_of(changefreq),
+            end,
+        )
+        found = _ENTRY.match(text, end)
 
 
 def _text_of(written: bytes) -> str:
