@@ -88,7 +88,8 @@ class RobotsCache:
     def crawl_delay(self, url: str, /) -> float | None:
         """The Crawl-delay of the URL's host in seconds; None if it is unknown or not given."""
         origin = origin_of(url)
-        self.find(origin)
+        if origin not in self._cached:
+            self.find(origin)  # so that its delay is known, though the note of its host may be unreadable
         return self._delays.of(origin)
 
     def note(self, origin: str, status: RobotsStatus, /) -> None:
