@@ -42,8 +42,12 @@ class _Inspect(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command. Many write it in place of the directory."""
+        """Find a command. Many write it in place of the directory, or the part behind that, as for other commands."""
         first: Path = ctx.params["directory"]
+        if args[0].partition("=")[0] == "--part" and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"--part comes before the directory: `onceover inspect --part K {shlex.quote(str(first))} …`"
+            )
         is_command = str(first) in self.commands and not first.exists()
         if is_command and args[0] not in self.commands and not ctx.resilient_parsing:
             raise click.UsageError(f"the directory comes first: `onceover inspect {shlex.quote(args[0])} {first}`")

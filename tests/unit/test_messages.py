@@ -55,6 +55,10 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["inspect", "fsck", "crawls/a b", "--json"],
             "onceover: the directory comes first: `onceover inspect 'crawls/a b' fsck`",
         ),
+        (
+            ["inspect", "a b", "--part", "0", "fsck"],
+            "onceover: --part comes before the directory: `onceover inspect --part K 'a b' …`\n",
+        ),
         (["inspect", "fsck", "fsch"], "onceover: the directory comes first: `onceover inspect fsch fsck`"),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b); `onceover crawl --help` shows"),
         (
