@@ -136,3 +136,10 @@ def test_a_directory_without_a_crawl_is_refused_however_it_is_asked(tmp_path: Pa
         ended = command_here("prune", str(tmp_path / "mistyped"), "--keep", "90d", *options)
         assert_told(ended, REFUSED, f"there is no crawl in {tmp_path / 'mistyped'}: expected")
     assert not list(tmp_path.iterdir())
+
+
+def test_diff_says_that_all_records_were_deleted(crawl: Path) -> None:
+    assert command_here("parts", str(crawl), "--into", "2").code == COMPLETE  # so that no file is the one in use
+    assert json_of(command_here("prune", str(crawl), "--keep-bytes", "0B", "--json"))["pruned"]
+    told = command_here("diff", str(crawl), str(crawl))
+    assert_told(told, REFUSED, "has no records, which would be compared: ", "deleted on purpose; restore a copy")

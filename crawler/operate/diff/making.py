@@ -63,12 +63,20 @@ def _records(directory: Path) -> list[Path]:
     with reach(directory):
         found = [each for each in record_directories(directory) if record_files(each)]
     if not found:
-        raise Refused(
-            f"the crawl in {directory} has no records, which would be compared: set output.records to true before the "
-            "next crawl",
-            REFUSED,
-        )
+        why = "set output.records to true before the next crawl"
+        if deleted := _deleted(directory):
+            why = (
+                f"{number_of(deleted, 'was', 'were')} deleted on purpose; restore a copy from before, and compare that"
+            )
+        raise Refused(f"the crawl in {directory} has no records, which would be compared: {why}", REFUSED)
     return found
+
+
+def _deleted(directory: Path) -> int:
+    """How many records were deleted on purpose."""
+    return sum(
+        read_pruned(CrawlDirectory(each.parent)).total("records").records for each in record_directories(directory)
+    )
 
 
 def _of_nothing_shared(compared: Compared, before: int, after: int, renaming: Renaming) -> Iterator[str]:
@@ -87,9 +95,7 @@ def _notes(before: Path, after: Path) -> Iterator[str]:
     for directory in dict.fromkeys((before, after)):
         for note in notes_of_missing(directory):
             yield f"{directory}: {note}"
-        pruned = sum(
-            read_pruned(CrawlDirectory(each.parent)).total("records").records for each in record_directories(directory)
-        )
+        pruned = _deleted(directory)
         if pruned:
             yield f"{directory}: {number_of(pruned, 'record was', 'records were')} deleted; what they told is missing"
         with reach(directory) as crawl:
