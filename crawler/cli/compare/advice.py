@@ -70,7 +70,8 @@ def _count(text: str) -> int:
         value = math.nan
     if not 1 <= value <= _MOST_URLS:
         raise click.UsageError(
-            f"expected a number of URLs such as 2e8 or 200_000_000, from 1 to {_MOST_URLS:_}, found {text}"
+            f"--urls-expected: expected a number of URLs such as 2e8 or 200_000_000, from 1 to {_MOST_URLS:_}, "
+            f"found '{text}'"
         )
     return round(value)
 
