@@ -6,6 +6,7 @@ answers most requests from there, within the callback that receives them.
 
 import asyncio
 import ipaddress
+import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
@@ -220,7 +221,11 @@ async def serve(
         raise ValueError(f"the simulated web is served on loopback only, as 127.0.0.1 or ::1, not on {host}")
     desk = _Desk(web, log=log, cache_bytes=cache_bytes, clock=clock, keep_alive=keep_alive)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(desk, loop), host, port, backlog=1024, ssl=tls)
+    try:
+        server = await loop.create_server(lambda: _Connection(desk, loop), host, port, backlog=1024, ssl=tls)
+    except OSError as error:
+        why = f"can't listen on {host}:{port}: {os.strerror(error.errno or 0)}"
+        raise OSError(error.errno, f"{why}; choose another port, or 0 for a free one") from error
     try:
         yield Server(host=host, port=server.sockets[0].getsockname()[1])
     finally:

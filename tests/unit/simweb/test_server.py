@@ -374,3 +374,13 @@ async def test_the_end_of_the_block_ends_connections_and_delayed_answers() -> No
     with pytest.raises(ConnectionResetError):
         await reader.read(1)
     writer.close()
+
+
+async def test_a_port_that_is_in_use_is_refused_with_what_to_do() -> None:
+    web = World(WorldParams(hosts=1, pages_per_host=1))
+    async with serve(web) as server:
+        with pytest.raises(
+            OSError, match=rf"can't listen on 127\.0\.0\.1:{server.port}: Address .* choose another port"
+        ):
+            async with serve(web, port=server.port):
+                pass
