@@ -22,7 +22,8 @@ def answer(_scheme: str, seen: Seen) -> Script:
     """The host of the images names a sitemap with all of its pages, and answers for an image with a page."""
     if host_name(seen) == "pages.web.test":
         is_robots = seen.target == "/robots.txt"
-        body = b"" if is_robots else f'<img src="{IMAGES}/shown"><a href="{IMAGES}/linked">x</a>'.encode()
+        links = f'<img src="{IMAGES}/shown"><a href="{IMAGES}/linked">x</a><a href="/">to the page itself</a>'
+        body = b"" if is_robots else links.encode()
         return [page(body, b"Content-Type: text/plain" if is_robots else b"Content-Type: text/html")]
     match seen.target:
         case "/robots.txt":

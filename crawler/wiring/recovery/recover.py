@@ -12,6 +12,7 @@ import msgspec
 
 from config import Loaded
 from crawler.discover.marks import name_of_page
+from crawler.discover.scope import Refusal
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
@@ -34,7 +35,7 @@ from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
 from crawler.write.warc_reader import Capture, whole_number
-from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState, canonicals_of
+from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
 
 
@@ -208,7 +209,7 @@ class _Output:
 
     def _references(self, record: PageRecord, parent: CrawlUrl) -> Iterator[CrawlUrl]:
         """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked, or
-        if embeds may come from anywhere: then what is no link by the scope was an embed, which lends its host to no
+        if embeds may come from anywhere: then what is out of scope as a link was an embed, which lends its host to no
         link."""
         references, scope = Counter(record.references), self._loaded.config.scope
         checks: dict[str, CrawlUrl] = {}
@@ -218,11 +219,12 @@ class _Output:
             judged = run_all(self._discovery.links(record.url, links, parent=parent))
             checks = {name_of_page(url.canonical): url for url in judged.checks}
             if scope.offsite_embeds:
-                embeds = references.keys() - canonicals_of(judged.urls)
+                embeds = {url for url, reason in judged.refusals if reason == Refusal.OUT_OF_SCOPE}
         for canonical, count in references.items():
-            kind = LinkKind.EMBED if canonical in embeds else LinkKind.LINK
-            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=kind, via=parent.url)
+            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
             if url is not None:
+                if url.url in embeds:
+                    url = msgspec.structs.replace(url, kind=LinkKind.EMBED)
                 yield msgspec.structs.replace(checks.get(url.canonical, url), link_count=count)
 
     def _note_read(self, number: int) -> None:
