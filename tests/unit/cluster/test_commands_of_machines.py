@@ -224,7 +224,7 @@ def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_
 
 async def _ask_status(directory: Path, url: str, *, ran: WatchedPart | None) -> CrawlStatus | Refusal:
     """What a machine answers that has a part which `ran` and runs none now."""
-    async with join(_reached(url), directory, version="1", on_wait=lambda _: None) as joined:
+    async with join(_reached(url), directory, on_wait=lambda _: None) as joined:
         exchange = await RedisExchange.begin(joined.server, "agent", prefix=joined.exchange_prefix, wire=WIRE)
         agent = CrawlAgent(joined, exchange, max_parts=1, tell=lambda _: None)
         agent.here.watched.update({} if ran is None else {0: ran})

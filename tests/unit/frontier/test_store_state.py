@@ -82,7 +82,7 @@ async def test_time_goes_on_between_runs_after_the_clock_was_set_back(tmp_path: 
     def opened_by(ahead_s: float) -> FrontierState:
         return descriptor("leveldb").make(
             Parameters(terms=TERMS, directory=tmp_path / "frontier", clock=lambda: 1e9 + ahead_s + loop.time()),
-            checked_options(descriptor("leveldb"), {}),
+            checked_options(descriptor("leveldb").options, {}),
         )
 
     frontier = await opened_by(400 * day_s).open_frontier(ExactSet())
