@@ -11,7 +11,7 @@ from ipaddress import IPv6Address, ip_address
 from socket import inet_aton
 from urllib.parse import urlsplit
 
-from ada_url import check_url, idna
+from ada_url import idna
 
 _CONTACT = re.compile(
     r"https?://(?:[^\s/@]*@)?([^\s/:;,()<>\[\]]+|\[[0-9A-Fa-f:.]+\])|[^\s@():;,<>]{1,64}@([A-Za-z0-9.-]+)"
@@ -33,8 +33,7 @@ def has_contact(user_agent: str) -> bool:
 def owned_by_others(urls: Iterable[str], *, hosts: Mapping[str, str]) -> str | None:
     """The first URL whose host may belong to somebody else; None if there is none.
 
-    `hosts` are the static names with their addresses. URLs that can't be crawled, such as ftp:// or http://a b/, do
-    not count.
+    `hosts` are the static names with their addresses. URLs that can't be crawled, such as ftp://, do not count.
     """
     return next(
         (url for url in urls if (host := _host(url)) and not _has_no_owner(host) and not _is_local(host, hosts)), None
@@ -44,9 +43,8 @@ def owned_by_others(urls: Iterable[str], *, hosts: Mapping[str, str]) -> str | N
 def _host(url: str) -> str | None:
     try:
         text = url.strip()
-        absolute = f"https://{text}" if _WITHOUT_SCHEME.match(text) else text
-        parts = urlsplit(absolute)
-        return parts.hostname if parts.scheme in ("http", "https") and check_url(absolute) else None
+        parts = urlsplit(f"https://{text}" if _WITHOUT_SCHEME.match(text) else text)
+        return parts.hostname if parts.scheme in ("http", "https") else None
     except ValueError:
         return None
 

@@ -43,15 +43,17 @@ def cross_check(
             yield _problem(message, keys[0], origins)
 
 
-def check_seeds(config: Config, origins: Origins, *, seeds: Sequence[Seed], required: bool) -> Iterator[Problem]:
-    """Problems with the seeds as a whole."""
+def check_seeds(
+    config: Config, origins: Origins, *, seeds: Sequence[Seed], required: bool, is_seed: Callable[[str], bool]
+) -> Iterator[Problem]:
+    """Problems with the seeds as a whole. What `is_seed` refuses has no owner: whoever reads it says why."""
     if required and not seeds:
         files = " (there is none in " + ", ".join(config.crawl.seed_files) + ")" if config.crawl.seed_files else ""
         yield Problem(f'no seeds{files}: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]')
     agent = config.fetch.user_agent
     if "fetch.user_agent" not in origins or "fetch.hosts" not in origins or has_contact(agent):
         return
-    foreign = owned_by_others((seed.url for seed in seeds), hosts=config.fetch.hosts)
+    foreign = owned_by_others((seed.url for seed in seeds if is_seed(seed.url)), hosts=config.fetch.hosts)
     if foreign is not None:
         yield _problem(
             f"expected a URL or an e-mail address at which people can reach you, because {foreign} may belong to "

@@ -1,7 +1,7 @@
 """Makes one configuration from all sources."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
@@ -93,6 +93,7 @@ def load(  # noqa: PLR0913 - each may be left out
     as_run: bool = False,
     require_seeds: bool = True,
     backends: Backends = OwnBackends(),  # noqa: B008 - a value without state
+    is_seed: Callable[[str], bool] = lambda _: True,
 ) -> Loaded:
     """Load a configuration file, or a configuration without a file.
 
@@ -100,8 +101,9 @@ def load(  # noqa: PLR0913 - each may be left out
     environment, `overrides` (the arguments of `--set`), `tables` (what a program gives: for messages a name, and values
     by key), `options` (for a key, the option of the command and its value, as `("--dir", "crawls/a")`). A file that was
     written `as_run` has a value for every setting, so there `preset` overrides the file. A value that another one
-    overrides is not checked. `backends` are those that it may name. Raises `ConfigError` with all problems. If it need
-    not `require_seeds`, a seed file that can't be read is no problem.
+    overrides is not checked. `backends` are those that it may name, and `is_seed` says whether a text can be read as a
+    seed. Raises `ConfigError` with all problems. If it need not `require_seeds`, a seed file that can't be read is no
+    problem.
     """
     file = Path(path) if path is not None else None
     sources = read_sources(file, overrides=overrides, environ=environ or {}, preset=preset, as_run=as_run)
@@ -139,7 +141,8 @@ def load(  # noqa: PLR0913 - each may be left out
             seeds += read
     # A problem with the section or the seeds explains why there are none.
     is_explained = any(problem.key is None or problem.key.startswith("crawl.") for problem in problems)
-    problems += check_seeds(config, origins, seeds=seeds, required=require_seeds and not is_explained)
+    required = require_seeds and not is_explained
+    problems += check_seeds(config, origins, seeds=seeds, required=required, is_seed=is_seed)
     if problems:
         raise ConfigError(problems)
     return Loaded(

@@ -18,8 +18,7 @@ from crawler.disk.going_on import how_to_go_on, is_demo
 from crawler.library.opening import changed_settings
 from crawler.operate.opening import refuse_without_configuration
 from crawler.operate.settings.start import GivenSeeds, Start, with_page_limit
-from crawler.url.seeds import read_seed
-from crawler.url.urls import UrlReader
+from crawler.url.seeds import is_seed
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import cores
 
@@ -183,7 +182,7 @@ def _refuse_others(configuration: str) -> None:
             f"expected a configuration file, found the directory {path}: if it is that of a crawl, give it as "
             f"`--dir {shlex.quote(str(path))}`"
         )
-    if not path.exists() and _is_seed(configuration):
+    if not path.exists() and is_seed(configuration):
         raise click.UsageError(
             f"expected a configuration file, found the URL {configuration}: give it as "
             f"`--seed {shlex.quote(configuration)}`"
@@ -195,19 +194,11 @@ def _refuse_others(configuration: str) -> None:
         )
 
 
-def _is_seed(text: str) -> bool:
-    try:
-        read_seed(UrlReader(), text)
-    except ValueError:
-        return False
-    return True
-
-
 def _begins_with_a_seed(file: Path) -> bool:
     try:
         with file.open(encoding="utf-8") as lines:
             texts = (line.strip() for line in lines)
-            return _is_seed(next((text for text in texts if text and not text.startswith("#")), ""))
+            return is_seed(next((text for text in texts if text and not text.startswith("#")), ""))
     except (OSError, UnicodeDecodeError):
         return False
 

@@ -51,6 +51,15 @@ def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[T
     return target, match["port"] == ":443"
 
 
+def is_seed(text: str, /) -> bool:
+    """Whether `read_seed` can read it."""
+    try:
+        read_seed(UrlReader(), text)
+    except ValueError:
+        return False
+    return True
+
+
 def scheme_adder(url: str, /) -> Callable[[str], str]:
     """A function that adds the scheme to URLs without one that begin with the host of the sitemap or robots.txt at
     `url`, such as `example.org/a`. Without it, such a URL would be read as a path."""

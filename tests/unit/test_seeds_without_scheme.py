@@ -5,13 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from config import owned_by_others
+from config import ConfigError, owned_by_others
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.page import Failure, FailureKind, LinkKind, Redirect
 from crawler.politeness.plain_http import redirect_to_http
 from crawler.url.seeds import read_seed
 from crawler.url.urls import UrlReader
+from crawler.wiring.configuration import load
+from crawler.wiring.crawl import check_configuration
 from frontier import CrawlUrl
 
 READER = UrlReader()
@@ -118,6 +120,17 @@ def test_the_need_of_a_contact_is_seen_for_each_seed_that_is_read(text: str) -> 
         assert target == READER.seed(f"https://{text.strip()}")
     if owned_by_others([target.url], hosts={}) is not None and not text.strip().startswith("http"):
         assert owned_by_others([text], hosts={}) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["x.orgg", "mysite.tml", "seeds.txt", "http://li brary.se/", "http://library.se:99999/"]
+)
+def test_what_is_wrong_with_a_seed_is_told_before_a_contact_is_asked_for(text: str) -> None:
+    bad = load(None, overrides=[f"crawl.seeds=['{text}']"])
+    with pytest.raises(ConfigError, match=r"crawl\.seeds: seed '.* (has no scheme|is a path|is not a URL)"):
+        check_configuration(bad)
+    with pytest.raises(ConfigError, match=r"at which people can reach you, because library\.se may belong to others"):
+        load(None, overrides=[f"crawl.seeds=['{text}', 'library.se']"])
 
 
 def seed(text: str = "a.test") -> CrawlUrl:
