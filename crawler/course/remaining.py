@@ -10,14 +10,14 @@ from typing import Final
 import msgspec
 
 from crawler.course.forms import Remaining
-from crawler.status import duration
+from crawler.status import duration, number_of
 from frontier import FrontierStats
 
 RECENT_S: Final = 600.0
 """The rate is that of this time."""
 LEAST_S: Final = 1.0
 """What has run for a shorter time has no rate."""
-NOT_RUNNING: Final = "it does not run"
+NOT_RUNNING: Final = "no process fetches them"
 
 
 class LongestQueue(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ def estimate(urls: int, *, settled: int, over_s: float, longest: LongestQueue | 
     if not urls:
         return nothing_left()
     if over_s < LEAST_S:
-        return no_estimate(urls, "it has just begun")
+        return no_estimate(urls, "the run has just begun")
     of_host = None if longest is None else longest.size * longest.s_per_url
     if settled <= 0:
         return no_estimate(urls, f"no URL was settled in the last {duration(over_s)}")
@@ -64,10 +64,10 @@ def of_parts(parts: Sequence[Remaining], *, silent: int) -> Remaining:
     urls = sum(each.urls for each in parts)
     reasons = dict.fromkeys(each.why for each in parts if each.why is not None)
     if silent:
-        return Remaining(urls=urls, seconds=None, why=f"{silent} of its parts can't tell")
+        return Remaining(urls=urls, seconds=None, why=f"{number_of(silent, 'part')} can't tell")
     if reasons:
         all_say_so = len(reasons) == 1 and all(each.why is not None or not each.urls for each in parts)
-        why = next(iter(reasons)) if all_say_so else f"of some of its parts: {'; '.join(reasons)}"
+        why = next(iter(reasons)) if all_say_so else f"of some parts: {'; '.join(reasons)}"
         return Remaining(urls=urls, seconds=None, why=why)
     longest = max(parts, key=lambda each: each.seconds or 0.0)
     return Remaining(urls=urls, seconds=longest.seconds, host=longest.host)

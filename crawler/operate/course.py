@@ -93,7 +93,7 @@ class CourseKeeper:
 
     def remaining(self, stats: FrontierStats) -> Remaining:
         if stats.paused is not None:
-            return no_estimate(stats.queued, "it is paused")
+            return no_estimate(stats.queued, "the crawl is paused")
         at, before = self._recent[0]
         settled, over_s = self._settled() - before, self._monotonic() - at
         may_begin = stats.ready_queues or stats.in_process_queues or stats.inactive_queues

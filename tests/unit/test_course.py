@@ -30,10 +30,12 @@ def test_what_takes_longest_decides_how_long_the_rest_takes(
 def test_an_estimate_that_cannot_be_made_says_why() -> None:
     assert estimate(0, settled=0, over_s=0.0, longest=None) == Remaining(urls=0, seconds=0.0)
     just_begun = estimate(10, settled=3, over_s=0.1, longest=None)
-    assert (just_begun.seconds, just_begun.why) == (None, "it has just begun")
+    assert (just_begun.seconds, just_begun.why) == (None, "the run has just begun")
     stuck = estimate(10, settled=0, over_s=600.0, longest=None)
     assert (stuck.seconds, stuck.why) == (None, "no URL was settled in the last 10 min 0 s")
     assert no_estimate(0, NOT_RUNNING) == Remaining(urls=0, seconds=0.0)
+    told = left_text(no_estimate(7, NOT_RUNNING))
+    assert told == "7 URLs; how long they take can't be told, because no process fetches them"
     assert left_text(stuck).endswith("because no URL was settled in the last 10 min 0 s")
 
 
@@ -42,8 +44,8 @@ def test_the_last_part_decides_how_long_a_crawl_in_parts_takes() -> None:
     assert of_parts([quick, slow], silent=0) == Remaining(urls=14, seconds=60.0, host="a.test")
     idle, stopped = Remaining(urls=0, seconds=0.0), no_estimate(7, NOT_RUNNING)
     assert of_parts([idle, stopped, stopped], silent=0).why == NOT_RUNNING
-    assert of_parts([quick, stopped], silent=0).why == f"of some of its parts: {NOT_RUNNING}"
-    assert of_parts([quick], silent=1).why == "1 of its parts can't tell"
+    assert of_parts([quick, stopped], silent=0).why == f"of some parts: {NOT_RUNNING}"
+    assert of_parts([quick], silent=1).why == "1 part can't tell"
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.booleans()), max_size=200))

@@ -43,7 +43,7 @@ def test_status_adds_up_the_parts(both: Both) -> None:
     assert [each["directory"] for each in told] == [str(both.parts.directory / f"part-{number}") for number in range(3)]
     shown = both.parts.do("status").out
     assert f"{len(HOSTS) * SETTLED} of {len(HOSTS) * EACH} settled" in shown
-    assert "can't be told, because it does not run" in " ".join(shown.split())
+    assert "can't be told, because no process fetches them" in " ".join(shown.split())
     assert shown.count("· does not run") == PARTS
 
 
