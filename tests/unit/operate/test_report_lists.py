@@ -207,14 +207,15 @@ def test_the_text_says_how_many_rows_the_limit_has_left_out(tmp_path: Path) -> N
     assert lines[-1] == "  and 1 more links; a larger --limit shows them"
 
 
-def test_a_chain_of_redirects_at_whose_end_the_crawl_gave_up_is_dead(tmp_path: Path) -> None:
-    cut = {"refused": {"too-many-redirects": 1}}
+@pytest.mark.parametrize("kind", ["redirect", "embed"])  # of what a page shows on another site, all are embeds
+def test_a_chain_of_redirects_at_whose_end_the_crawl_gave_up_is_dead(tmp_path: Path, kind: str) -> None:
+    cut = {"refused": {"too-many-redirects": 1}, "kind": kind}
     chain = (
         record(1, "/", references=links("/far", "/near")),
         record(2, "/far", status=301, redirect="http://a.test/far2"),
-        record(3, "/far2", status=301, redirect="/end", kind="redirect", via="http://a.test/far", **cut),
+        record(3, "/far2", status=301, redirect="/end", via="http://a.test/far", **cut),
         record(4, "/near", status=301, redirect="http://a.test/near2"),
-        record(5, "/near2", status=301, redirect="/page", kind="redirect", via="http://a.test/near", **cut),
+        record(5, "/near2", status=301, redirect="/page", via="http://a.test/near", **cut),
         record(6, "/page"),  # the crawl has found it elsewhere, too
     )
     assert dead_links(written(tmp_path / "records", *chain)) == [("/far", "/end", "too-many-redirects", "/")]

@@ -10,7 +10,7 @@ from crawler.discover.links.filter import LinkRefusal
 from crawler.operate.report.counting import has_failed
 from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.temporary import Rows
-from crawler.page import REDIRECTS, LinkKind
+from crawler.page import EMBEDDED, REDIRECTS, LinkKind
 from crawler.url.urls import BadUrl, join
 
 MAX_HOPS: Final = 50
@@ -110,10 +110,17 @@ class Endings:
     def dead(self) -> Iterator["Lead"]:
         """URLs that lead to an error, in the order of their names."""
         for lead, is_dead in self._leads("is_dead OR target IS NOT NULL"):
-            if lead.end.reason == LinkRefusal.TOO_MANY_REDIRECTS and lead.kind == LinkKind.REDIRECT:
+            if lead.end.reason == LinkRefusal.TOO_MANY_REDIRECTS and self._is_target(lead):
                 continue  # too far from where the crawl came; for who begins here it may be near enough
             if is_dead or lead.end.is_dead:
                 yield lead
+
+    def _is_target(self, lead: "Lead") -> bool:
+        """Whether a redirect has led there. An embed may stay one then."""
+        if lead.kind not in EMBEDDED or lead.via is None:
+            return lead.kind == LinkKind.REDIRECT
+        leads_there = "SELECT 1 FROM endings WHERE name = ? AND target = ?"
+        return self._database.execute(leads_there, (self._canonical(lead.via), lead.name)).fetchone() is not None
 
     def _leads(self, condition: str) -> Iterator[tuple["Lead", bool]]:
         """Each with whether it is dead itself."""
