@@ -53,11 +53,11 @@ async def test_a_slow_host_decides_and_a_pause_leaves_nobody_to_tell(tmp_path: P
     path = tmp_path / "course.json"
     keeper = CourseKeeper(lambda: STATS, lambda: settled[0], Queues(), path, monotonic=lambda: now[0])
     await keep_for_a_moment(keeper)
-    assert keeper.remaining(STATS).why == "it has just begun"
+    assert keeper.remaining(STATS).why == "the run has just begun"
     now[0], settled[0] = 60.0, 4
     found = keeper.remaining(replace(STATS, done=6, pending=4))
     assert (found.urls, found.seconds, found.host, found.why) == (4, 5_000.0, "a.test", None)
-    assert keeper.remaining(replace(STATS, paused="the disk is full")).why == "it is paused"
+    assert keeper.remaining(replace(STATS, paused="the disk is full")).why == "the crawl is paused"
     now[0], settled[0] = RECENT_S, 0
     assert keeper.remaining(STATS).why == "no URL was settled in the last 10 min 0 s"
 
