@@ -143,6 +143,12 @@ def number_of(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def when_done(in_flight: int) -> str:
+    """When a run ends that fetches nothing more."""
+    urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
+    return f"when {urls if in_flight else 'all output is stored'}"
+
+
 def read_in_part_text(count: int) -> str:
     return f"{number_of(count, 'document')} had too much to parse, so only a part was read"
 

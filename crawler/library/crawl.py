@@ -20,7 +20,7 @@ from crawler.library.page import CrawledPage
 from crawler.library.result import CrawlResult
 from crawler.library.running import EngineTask
 from crawler.seams import LinkExtractor, Sink
-from crawler.status import Status, number_of
+from crawler.status import Status, when_done
 from crawler.wiring.additions import Additions
 from crawler.wiring.plugins.checks import Method, find_misfit, missing_methods
 from crawler.wiring.plugins.guarded import GuardedExtractor
@@ -165,8 +165,7 @@ class Crawl:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, asyncio.CancelledError | KeyboardInterrupt) and self._engine is not None:
-            urls = number_of(self._engine.in_flight, "URL in flight is done", "URLs in flight are done")
-            log.warning("stopping when %s; interrupt again to stop at once", urls)
+            log.warning("stopping %s; interrupt again to stop at once", when_done(self._engine.in_flight))
         await self.aclose()
 
     # iterate or run

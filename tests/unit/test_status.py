@@ -3,7 +3,7 @@
 import pytest
 
 from crawler.counters import Counters, InFlight
-from crawler.status import duration, host_of, rate, size, status_of, why_waiting
+from crawler.status import duration, host_of, rate, size, status_of, when_done, why_waiting
 from frontier import FrontierStats
 from tests.frontier_stats import frontier_stats
 from visited import VisitedStats
@@ -178,6 +178,12 @@ def test_bytes_are_said_in_decimal_units(count: float, text: str) -> None:
 )
 def test_rates_have_a_decimal_where_they_are_low(per_s: float, text: str) -> None:
     assert rate(per_s) == text
+
+
+def test_a_stop_says_what_it_waits_for() -> None:
+    assert when_done(0) == "when all output is stored"
+    assert when_done(1) == "when 1 URL in flight is done"
+    assert when_done(2) == "when 2 URLs in flight are done"
 
 
 def test_a_queue_key_is_read_as_its_host() -> None:

@@ -27,7 +27,7 @@ from crawler.operate.course import course_of
 from crawler.operate.opening import is_of_daemon
 from crawler.operate.reach import CrawlEnded
 from crawler.progress import frontier_rows, rows_of, visit_rows
-from crawler.status import number_of, rate, row_lines, size
+from crawler.status import number_of, rate, row_lines, size, when_done
 
 
 @click.command()
@@ -139,7 +139,8 @@ def pause(directory: Path, reason: str, part: int | None, daemon: Daemon | None,
     directory = place(directory, part, daemon)
     with crawl_at(directory, daemon, to_change=True) as crawl:
         state = crawl.ask(Pause(reason=reason))
-    first = f"; {_in_flight(state.in_flight)} finished first" if state.in_flight else ""
+    urls = number_of(state.in_flight, "URL in flight is", "URLs in flight are")
+    first = f"; {urls} finished first" if state.in_flight else ""
     show(state, f"{directory} is paused: {reason}{first}", as_json=as_json)
 
 
@@ -178,19 +179,14 @@ def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_js
         if stopping.was_running and not no_wait:
             if not as_json:
                 # A daemon does not tell how many.
-                in_flight = _in_flight(stopping.in_flight) if daemon is None else "the URLs in flight are"
-                how = "at once" if now else f"when {in_flight} done"
-                click.echo(f"Stopping {how}.", err=True)
+                how = when_done(stopping.in_flight) if daemon is None else "when the URLs in flight are done"
+                click.echo(f"Stopping {'at once' if now else how}.", err=True)
             crawl.wait_for_end()
     if not no_wait and daemon is None:
         wait_until_unlocked(directory)
     state = "is stopping" if no_wait else "has stopped"
     ended = f"{directory} {state}. To go on: {go_on_command(directory, daemon)}"
     show(stopping, ended if stopping.was_running else f"{directory} does not run", as_json=as_json)
-
-
-def _in_flight(count: int) -> str:
-    return number_of(count, "URL in flight is", "URLs in flight are")
 
 
 @click.command()

@@ -11,7 +11,7 @@ from types import FrameType
 
 from crawler.codes.exit_codes import STOPPED
 from crawler.engine import Ending
-from crawler.status import number_of
+from crawler.status import when_done
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Stopping:
         drain: Callable[[Ending], object],
         drop: Callable[[Ending], object],
         verb: str = "stopping",
-        announcement: str = "Stopping when {}.",
+        announcement: str = "Stopping {}.",
     ) -> None:
         """`drain` and `drop` get the `ending`. `verb` is for the log, and the `announcement` for people."""
         self.ending = Ending.SIGNAL
@@ -104,9 +104,9 @@ class Stopping:
         (self._end if now else self._finish)("onceover stop")
 
     def _finish(self, name: str) -> None:
-        urls = number_of(self._in_flight(), "URL in flight is done", "URLs in flight are done")
-        log.info("%s: %s when %s", name, self._verb, urls)
-        self._tell(f"{self._announcement.format(urls)} Ctrl-C again stops at once.")
+        when = when_done(self._in_flight())
+        log.info("%s: %s %s", name, self._verb, when)
+        self._tell(f"{self._announcement.format(when)} Ctrl-C again stops at once.")
         self._drain(self.ending)
         self._acting.act = self._end
 

@@ -71,7 +71,7 @@ async def _work(
             drain=agent.stop,
             drop=partial(agent.stop, now=True),
             verb="leaving",
-            announcement="This machine leaves when {}. Other machines go on.",
+            announcement="This machine leaves {}. Other machines go on.",
         )
         running = asyncio.create_task(agent.run())
         async with in_background(_show(agent, console), answer_operator(agent, stop=stopping.by_command)):
