@@ -210,7 +210,7 @@ class Crawl:
         crawl = self._opened.crawl
         return await crawl.frontier.add(crawl.read_seeds([urls] if isinstance(urls, str) else list(urls)), force=force)
 
-    def pause(self, reason: str = "paused by the program") -> None:
+    def pause(self, reason: str = "by the program") -> None:
         """Begin no further URL until `resume`. Pages in flight still come. The pause ends with this process.
 
         Raises `ValueError` for a reason that is empty, very long or has control characters, as terminals show it."""

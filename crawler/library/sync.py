@@ -110,7 +110,7 @@ class SyncCrawl:
         """As `Crawl.add`."""
         return self._running.run(self._crawl.add(urls, force=force))
 
-    def pause(self, reason: str = "paused by the program") -> None:
+    def pause(self, reason: str = "by the program") -> None:
         """As `Crawl.pause`."""
         self._running.call(lambda: self._crawl.pause(reason))
 

@@ -350,7 +350,7 @@ def test_a_crawl_in_memory_answers_too(tmp_path: Path) -> None:
     seed = f"http://h00000.{SLOW.domain}/"
     with operated(tmp_path, *PACED, *setting('frontier.backend="memory"')) as here:
         here.crawl.wait_until(lambda: "done" in here.look("url", seed).out, "first page")
-        assert here.do("pause", "--json").json()["paused"] == "paused by the operator"
+        assert here.do("pause", "--json").json()["paused"] == "by the operator"
         assert here.look("url", seed, "--json").json()["state"] == "done"
         assert "h0000" in here.look("queues").out
         assert "h0000" in here.do("top").out

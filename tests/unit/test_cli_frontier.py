@@ -225,7 +225,9 @@ def test_a_pause_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pa
 
     in_use(become=True)
     state = msgspec.json.decode(run("frontier", "pause", here, "--json"))
-    assert state == {"paused": "paused by the operator", "running": False, "in_flight": 0}
+    assert state == {"paused": "by the operator", "running": False, "in_flight": 0}
+    run("frontier", "resume", here)
+    assert run("frontier", "pause", here) == f"{here} is paused: by the operator\n"
     run("frontier", "resume", here)
     assert run("frontier", "pause", here, "--reason", "rain") == f"{here} is paused: rain\n"
     run("frontier", "resume", here)

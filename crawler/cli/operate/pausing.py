@@ -123,7 +123,7 @@ def _check_reason(_context: click.Context, _parameter: click.Parameter, value: s
 @directory
 @click.option(
     "--reason",
-    default="paused by the operator",
+    default="by the operator",
     show_default=True,
     callback=_check_reason,
     help="Shown while the crawl is paused.",

@@ -152,7 +152,7 @@ class Actions:
 
     async def pause(self, request: web.Request) -> CrawlDetails:
         body = await body_of(request, PauseBody)
-        return await self._ask(request, lambda keeper: keeper.pause(body.reason), f"paused, because {body.reason}")
+        return await self._ask(request, lambda keeper: keeper.pause(body.reason), f"paused: {body.reason}")
 
     async def resume(self, request: web.Request) -> CrawlDetails:
         return await self._ask(request, lambda keeper: keeper.resume(), "resumed")

@@ -57,7 +57,7 @@ class CrawlList(msgspec.Struct, frozen=True, kw_only=True):
 class PauseBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why a crawl is paused."""
 
-    reason: Reason = "paused by the operator"
+    reason: Reason = "by the operator"
 
 
 class ChangeForm(msgspec.Struct, frozen=True, kw_only=True):
