@@ -132,7 +132,9 @@ def test_one_wrong_setting_keeps_all_from_changing(tmp_path: Path) -> None:
         before = recorded(here.directory)
         wrong = here.do("set", *QUICK, "fetch.timout_s=3", "fetch.concurrency=many")
         assert_told(wrong, USAGE, "2 problems", "fetch.timout_s: unknown key; did you mean fetch.timeout_s?", '"many"')
-        assert_told(here.do("set", "politeness.min_delay_s=5", 'scope.exclude=["("]'), USAGE, "scope.exclude", "'('")
+        assert_told(
+            here.do("set", "politeness.min_delay_s=5", 'scope.exclude=["("]'), USAGE, "onceover: scope.exclude: '('"
+        )
         fixed = here.do("set", *QUICK, "frontier.queue_by=domain", "crawl.directory=elsewhere", "compare.scale=0.5")
         assert_told(fixed, USAGE, "compare.scale: can't be changed in a crawl")
         fixed = here.do("set", *QUICK, "frontier.queue_by=domain", "crawl.directory=elsewhere")

@@ -173,7 +173,10 @@ async def change_settings(
     """Change all that a request asks for, or nothing. Raises `Refused` and `ConfigError`."""
     read, file = _reader(settings, directory, request)
     async with settings.turn:
-        prepared = await settings.prepare(read)
+        try:
+            prepared = await settings.prepare(read)
+        except ConfigError as error:
+            raise error.without(BY_OPERATOR) from error
         new_seeds = 0
         if not request.dry_run:
             try:
