@@ -120,6 +120,8 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
         raise click.UsageError("--text-by is for the table of pages, and for wacz")
     if chosen.partition_by and (form in (_WACZ, _CDXJ) or chosen.table != "pages"):
         raise click.UsageError("--partition-by is for the table of pages")
+    if chosen.partition_by and is_stream(to):
+        raise click.UsageError("--partition-by makes many files: expected a folder for --to, found standard output")
     if form in (_WACZ, _CDXJ) and chosen.table != "pages":
         raise click.UsageError(f"--table {chosen.table} is for tables; --format {form} is about the archive")
     if form == "wacz":

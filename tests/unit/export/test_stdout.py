@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from crawler.cli import onceover
-from crawler.export.writers import ExportRefused
 from crawler.write.cdxj.lines import parse
 from tests.unit.export.written import FULL, record, write_crawl
 from tests.unit.prune.written import whole, write
@@ -71,5 +70,5 @@ def test_a_form_whose_readers_need_a_file_is_refused(form: str, tmp_path: Path, 
 
 def test_a_divided_table_is_refused(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path / "crawl", [FULL])
-    with pytest.raises(ExportRefused, match="expected a folder, found standard output"):
+    with pytest.raises(click.UsageError, match="expected a folder for --to, found standard output"):
         run(crawl, "--format", "csv", "--partition-by", "crawl")
