@@ -315,7 +315,7 @@ def test_a_simulated_web_says_that_it_serves_only_once_it_does() -> None:
         )
     assert ended.returncode == FAILED
     assert "Serving" not in ended.stderr
-    assert re.search(r"onceover: .*address already in use", ended.stderr)
+    assert re.search(r"onceover: .*Address already in use", ended.stderr)
 
 
 # config check --json
