@@ -13,7 +13,7 @@ from config import ConfigError, Loaded, Problem, read_seeds
 from crawler.cli.options import preset_option, settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
 from crawler.cli.run.running import run_crawl
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.going_on import how_to_go_on, is_demo
 from crawler.library.opening import changed_settings
 from crawler.operate.opening import refuse_without_configuration
@@ -234,7 +234,11 @@ def _without_file(
     if earlier is None:
         if not seeds:
             refuse_without_configuration(Path(directory))
-            raise click.UsageError(f"there is no crawl in {directory}: give a configuration file or --seed URL")
+            load_given(None, options=options, require_seeds=False)  # which refuses a name that no directory may have
+            instead = "give a configuration file or --seed URL"
+            if CrawlDirectory(Path(directory)).is_foreign():
+                instead = "it holds other files. Name the directory of a crawl, or a new or empty one"
+            raise DirectoryRefused(f"there is no crawl in {directory}: {instead}")
         return load_given(None, options=options | seeds.options())
     if is_demo(Path(directory)) and not (fresh and seeds):
         raise click.UsageError(

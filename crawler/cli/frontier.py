@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.cli.fsck import rebuild
 from crawler.cli.operate.hosts import budget, retire, unretire
-from crawler.cli.operate.options import alias, crawl_at, part, place
+from crawler.cli.operate.options import alias, crawl_at, named_path, part, place
 from crawler.cli.operate.pausing import pause, resume
 from crawler.control.requests import Export, Import
 from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
@@ -35,7 +35,7 @@ frontier.add_command(rebuild)
 
 
 @frontier.command("export")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=named_path)
 @click.option(
     "--after", default="", metavar="URL", help="Start after this canonical URL. Use that of the last line to continue."
 )
@@ -61,7 +61,7 @@ def export(directory: Path, after: str, pending: bool, part: int | None) -> None
 
 
 @frontier.command("import")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=named_path)
 @click.argument("lines", type=click.File("rb"), default="-")
 def import_(directory: Path, lines: BinaryIO) -> None:
     """Add the URLs of LINES to the crawl in DIRECTORY. LINES has them as `export` prints them.

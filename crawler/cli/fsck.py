@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from msgspec import UNSET
 
-from crawler.cli.operate.options import as_json, note_elsewhere, show
+from crawler.cli.operate.options import as_json, named_path, note_elsewhere, show
 from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
@@ -133,7 +133,7 @@ def _repair(places: Places) -> None:
 
 
 @click.command()
-@click.argument("path", metavar="DIRECTORY", type=click.Path(path_type=Path))
+@click.argument("path", metavar="DIRECTORY", type=named_path)
 @click.option(
     "--from-records", is_flag=True, required=True, expose_value=False, help="Required; there is no other source yet."
 )

@@ -12,7 +12,7 @@ import msgspec
 from rich.table import Table
 
 from crawler.cli.fsck import fsck, verify
-from crawler.cli.operate.options import as_json, part, place, show
+from crawler.cli.operate.options import as_json, named_path, part, place, show
 from crawler.cli.run.terminal import results_console
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.known_urls import UrlForm, UrlVisits
@@ -55,7 +55,7 @@ class _Inspect(click.Group):
 
 
 @click.group(cls=_Inspect)
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=named_path)
 @part
 @click.pass_context
 def inspect(context: click.Context, directory: Path, part: int | None) -> None:

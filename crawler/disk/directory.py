@@ -118,7 +118,7 @@ class CrawlDirectory:
         far; None if there is no crawl. Raises `DirectoryRefused`."""
         self.check_place()
         found = next((each for each in (self.configuration, self.earlier_settings) if each.exists()), None)
-        return None if found is None or self._is_foreign() else found
+        return None if found is None or self.is_foreign() else found
 
     @property
     def output(self) -> tuple[Path, ...]:
@@ -187,7 +187,7 @@ class CrawlDirectory:
         try:
             of_sinks = self.sinks.iterdir() if self.sinks.is_dir() else ()
             folders = [self.frontier, self.visited, *self.output, *(each for each in of_sinks if each.is_dir())]
-            is_foreign = self.path.is_dir() and self._is_foreign()
+            is_foreign = self.path.is_dir() and self.is_foreign()
             if why := why_no_place(self.path, folders, is_foreign=is_foreign):
                 raise DirectoryRefused(why)
             if (self.path / RESTORING).exists():
@@ -205,7 +205,7 @@ class CrawlDirectory:
         """Create the directory if it is missing, and lock it. Raises `DirectoryRefused`."""
         self.check_place()
         try:
-            if self._is_foreign():
+            if self.is_foreign():
                 found = "the files of `onceover compare`" if self._has_comparison() else "files"
                 raise DirectoryRefused(
                     f"{self.path} holds {found}, but no crawl; they were not touched. "
@@ -259,7 +259,7 @@ class CrawlDirectory:
             os.close(self._lock)
             self._lock = None
 
-    def _is_foreign(self) -> bool:
+    def is_foreign(self) -> bool:
         """Whether it holds files, but no crawl. A copy of a crawl may lack the lock."""
         is_locked = self.lock.is_file() and not self._has_comparison()
         if not self.path.exists() or not any(self.path.iterdir()) or is_locked or self.parts.is_file():

@@ -114,15 +114,29 @@ def test_what_only_the_parts_can_judge_is_refused_before_anything_is_made(
     [
         ([], ["give a configuration file, or --seed URL, or the --dir of a crawl"]),
         (["none.toml"], ["can't read the configuration: No such file", "onceover config init"]),
-        (["--dir", "none"], ["there is no crawl in none", "--seed URL"]),
     ],
-    ids=["nothing", "no file", "no crawl"],
+    ids=["nothing", "no file"],
 )
 def test_wrong_arguments_are_refused_before_anything_is_made(
     tmp_path: Path, arguments: list[str], words: list[str]
 ) -> None:
     assert_told(onceover("crawl", *arguments, cwd=tmp_path), USAGE, *words)
     assert tree(tmp_path) == {}
+
+
+def test_a_directory_without_a_crawl_is_refused_as_by_all_other_commands(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").touch()
+    before = tree(tmp_path)
+    for command in ("crawl", "--dir"), ("status",):
+        assert_told(onceover(*command, "none", cwd=tmp_path), REFUSED, "there is no crawl in none")
+        assert_told(onceover(*command, "other", cwd=tmp_path), REFUSED, "there is no crawl in other")
+        newline = onceover(*command, "a\nb", cwd=tmp_path)
+        assert_told(newline, USAGE, "without control characters", r"a\nb")
+        assert newline.err.count("\n") == 1
+    assert "--seed URL" in onceover("crawl", "--dir", "none", cwd=tmp_path).err
+    assert "--seed" not in onceover("crawl", "--dir", "other", cwd=tmp_path).err
+    assert tree(tmp_path) == before
 
 
 def test_a_damaged_index_of_an_earlier_crawl_is_refused_before_anything_is_made(tmp_path: Path) -> None:

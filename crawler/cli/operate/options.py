@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,13 +20,16 @@ from crawler.operate.reach import ReachedCrawl, reach
 
 
 class _NamedPath(click.Path):
-    """A path. An empty one would be the current directory, which nobody means who writes `--to "$UNSET"`."""
+    """A path. An empty one would be the current directory, which nobody means who writes `--to "$UNSET"`. No crawl is
+    in a directory whose name has control characters, and messages have one line."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
         if value == "":
             self.fail("expected a path, found an empty text; write . for the current directory", param, ctx)
+        if any(unicodedata.category(character) == "Cc" for character in os.fspath(value)):
+            self.fail(f"expected a path without control characters, found {value!a}", param, ctx)
         return super().convert(value, param, ctx)
 
 
