@@ -37,8 +37,8 @@ class FullDiskRetry:
         self.before_write = before_write
         self._waiting = 0
         self._is_paused = False
-        self._why: str | None = None
-        """Which plug-in can't write, and why, as the pause says it."""
+        self._refusals: dict[str, str] = {}
+        """Why each plug-in that is waited for can't write, as the first of its failures said it."""
         self._next_try: asyncio.Event | None = None
         self._stopped = False
 
@@ -63,11 +63,12 @@ class FullDiskRetry:
                 return
             if plugin is None or failure.errno in DISK_FULL or isinstance(failure, NotTaken):
                 raise failure
-            raise OSError(f"{self._why or _refusal(plugin, failure)}; what was saved is kept") from failure
+            raise OSError(f"{self._refusal(plugin, failure)}; what was saved is kept") from failure
         finally:
             self._waiting -= 1
             if self._is_paused and self._waiting == 0:
-                self._is_paused, self._why = False, None
+                self._is_paused = False
+                self._refusals.clear()
                 self._resume()
 
     def stop(self) -> None:
@@ -75,16 +76,19 @@ class FullDiskRetry:
         self._stopped = True
         self._try_again()
 
+    def _refusal(self, plugin: str, error: OSError) -> str:
+        return self._refusals.setdefault(plugin, f"{plugin} can't write: {str(error) or type(error).__name__}")
+
     async def _wait(self, error: OSError, plugin: str | None) -> None:
+        refusal = None if plugin is None or error.errno in DISK_FULL else self._refusal(plugin, error)
         if not self._is_paused:
             self._is_paused = True
-            if error.errno in DISK_FULL:
+            if refusal is None:
                 log.error("%s; the crawl waits for disk space", error)
                 self._pause(f"no space for the output: {os.strerror(error.errno or 0)} ({error.filename})")
             else:
-                self._why = _refusal(plugin, error)
-                log.error("%s; the crawl waits until it can", self._why)
-                self._pause(self._why)
+                log.error("%s; the crawl waits until it can", refusal)
+                self._pause(refusal)
         if self._next_try is None:
             self._next_try = asyncio.Event()
             asyncio.get_running_loop().call_later(self._interval_s, self._try_again)
@@ -94,10 +98,6 @@ class FullDiskRetry:
         if self._next_try is not None:
             self._next_try.set()
             self._next_try = None
-
-
-def _refusal(plugin: str | None, error: OSError) -> str:
-    return f"{plugin} can't write: {str(error) or type(error).__name__}"
 
 
 class _NotNow(OSError, NotTaken):

@@ -134,6 +134,31 @@ async def test_a_crawl_that_is_stopped_while_a_plug_in_can_not_write_says_which_
         await write(sink, 3)
 
 
+@in_virtual_time
+async def test_each_plug_in_that_a_stopped_crawl_waits_for_is_named_with_its_own_trouble() -> None:
+    full_disk = held([])
+    broken = {"A": "Connection refused", "B": "No route to host"}
+
+    class Away(Disk):
+        def __init__(self, name: str) -> None:
+            super().__init__(number=0)
+            self.name = name
+
+        async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+            if self.name in broken:
+                raise OSError(broken[self.name])
+
+    sinks = [Sinks([FullDiskSink(Away(name), full_disk, plugin=f"the sink {name}")]) for name in "AB"]
+    writing = [asyncio.ensure_future(write(sink, 1)) for sink in sinks]
+    await asyncio.sleep(5)
+    del broken["A"]  # it can write again, and the crawl waits for the other one alone
+    await asyncio.sleep(60)
+    assert [each.done() for each in writing] == [True, False]
+    full_disk.stop()
+    await asyncio.wait(writing)
+    assert str(writing[1].exception()) == "the sink B can't write: No route to host; what was saved is kept"
+
+
 async def test_another_trouble_is_not_waited_out(tmp_path: Path) -> None:
     disk = Disk(number=errno.EIO)
     disk.room = 0
