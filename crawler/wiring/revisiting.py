@@ -12,7 +12,7 @@ from crawler.discover.marks import name_of_page
 from crawler.discover.scope import Scope, pattern_search, refusal_of_admitted
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
-from crawler.page import SITEMAP
+from crawler.page import SITEMAP, LinkKind
 from crawler.protocols import Discovery
 from crawler.record import NO_HTTPS
 from crawler.revisit.known_pages import KnownPages
@@ -24,7 +24,7 @@ from crawler.wiring import seeding
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, LedgerEntry, Revisiting
+from frontier import CrawlUrl, Frontier, LedgerEntry, Revisiting, UrlState
 from frontier.state import FrontierState
 
 STAY_VARIABLE: Final = "ONCEOVER_STAY"
@@ -41,6 +41,10 @@ class UrlsAgain:
         urls = discovering.url_reader(loaded)
         self._discovery: Discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
         self._deepest = loaded.config.scope.max_depth
+        texts = [seed.url for seed in loaded.seeds if not seed.url.lstrip().startswith(("https://", "http://"))]
+        seeds = self._discovery.seeds(texts)
+        self._without_scheme = {seed.canonical: seed.anchor for seed in seeds if seed.anchor is not None}
+        """By their canonical URLs, the seeds without a scheme as they were written."""
 
     def url(self, entry: LedgerEntry) -> CrawlUrl | None:
         """None if it can't be read any more."""
@@ -54,10 +58,17 @@ class UrlsAgain:
             depth=self._depth(entry),
             via=entry.via,
             kind=entry.kind,
-            anchor=url.url.removeprefix("https://") if entry.reason == NO_HTTPS else None,
+            anchor=self._anchor(entry, url.url),
             change_frequency=entry.change_frequency,
             precedence=_UNKNOWN_PRECEDENCE,
         )
+
+    def _anchor(self, entry: LedgerEntry, url: str) -> str | None:
+        """What was written of a seed without a scheme, unless https has answered at the last visit."""
+        if entry.reason == NO_HTTPS:
+            return self._without_scheme.get(entry.canonical) or url.removeprefix("https://")
+        has_answered = entry.state is UrlState.DONE or entry.kind != LinkKind.SEED
+        return None if has_answered else self._without_scheme.get(entry.canonical)
 
     def _depth(self, entry: LedgerEntry) -> int:
         """A damaged entry has lost its depth. Then the page leads to no other pages."""

@@ -14,7 +14,8 @@ from crawler.url.seeds import read_seed
 from crawler.url.urls import UrlReader
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
-from frontier import CrawlUrl
+from crawler.wiring.revisiting import UrlsAgain
+from frontier import CrawlUrl, LedgerEntry, UrlState
 
 READER = UrlReader()
 FAILED = Failure(
@@ -131,6 +132,29 @@ def test_what_is_wrong_with_a_seed_is_told_before_a_contact_is_asked_for(text: s
         check_configuration(bad)
     with pytest.raises(ConfigError, match=r"at which people can reach you, because library\.se may belong to others"):
         load(None, overrides=[f"crawl.seeds=['{text}', 'library.se']"])
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "anchors"),
+    [
+        (UrlState.DONE, "no-https", ["A.test", "b.test/"]),  # the second was added by a command
+        (UrlState.FAILED, "dns", ["A.test", None]),
+        (UrlState.EXCLUDED, "robots", ["A.test", None]),
+        (UrlState.DONE, None, [None, None]),
+    ],
+)
+def test_a_later_visit_tries_http_unless_https_has_answered(
+    state: UrlState, reason: str | None, anchors: list[str | None]
+) -> None:
+    again = UrlsAgain(load(None, overrides=["crawl.seeds=['A.test', 'https://c.test/']"]))
+    entries = [
+        LedgerEntry(canonical=f"https://{host}.test/", state=state, number=1, found_at=0.0, reason=reason, kind="seed")
+        for host in "ab"
+    ]
+    assert [url and url.anchor for url in map(again.url, entries)] == anchors
+    linked = again.url(replace(entries[0], reason="dns", kind="link"))
+    assert linked is not None
+    assert linked.anchor is None
 
 
 def seed(text: str = "a.test") -> CrawlUrl:
