@@ -56,7 +56,8 @@ def open_state(
     """The state of the configured frontier. An empty one is refused if the crawl has output, unless it `may_begin`.
     `before_write` is called right before each write.
 
-    Raises `StoreRefused`, `StoreFailed`, `ConfigError`, and `PluginFailed` for a wrong one.
+    Raises `StoreRefused`, `StoreFailed`, `ConfigError`, `DirectoryRefused` if it may begin and nobody can tell which
+    numbers are left, and `PluginFailed` for a wrong one.
     """
     may_begin = not directory.has_output() if may_begin is None else may_begin
     try:
@@ -112,7 +113,7 @@ def _parameters(
             may_begin=may_begin,
             to_rename=to_rename,
             part=part,
-            lineage=whole_lineage(directory.original) if part is None else 0,
+            lineage=whole_lineage(directory.original) if part is None and may_begin else 0,
         ),
         directory=directory.frontier if "directory" in backend.needs else None,
         durability=frontier.durability,

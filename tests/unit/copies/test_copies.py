@@ -423,6 +423,17 @@ def test_a_restored_crawl_gives_numbers_of_its_own_also_after_its_frontier_was_l
     assert lineage(restored) == before
 
 
+def test_damage_of_what_says_which_numbers_are_left_hinders_only_who_makes_a_frontier(tmp_path: Path) -> None:
+    crawl, _ = copied(tmp_path)
+    (crawl / "lineages.json").write_bytes(b"{")
+    for command in (["status"], ["report"], ["inspect", "fsck"], ["recrawl"]):
+        first, *rest = command
+        assert command_here(first, str(crawl), *rest).code == COMPLETE
+    rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    assert_told(rebuilt, REFUSED, "lineages.json can't be read", "restore a copy of that file")
+    assert command_here("inspect", str(crawl), "fsck").code == COMPLETE
+
+
 def lineage(crawl: Path) -> int:
     state = open_state(stored_configuration(crawl).config, CrawlDirectory(crawl))
     assert isinstance(state, Numbering)
