@@ -1,6 +1,7 @@
 """Counts the client's connections, and decides which ones are kept."""
 
 import resource
+import sys
 from collections.abc import Callable
 from typing import Final, Protocol
 from weakref import ref
@@ -174,4 +175,6 @@ def connections_for(concurrency: int, spare: int) -> int:
 def _files_for_connections() -> int:
     """A quarter of the files that the process may open is left to others, and never less than these need."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return sys.maxsize
     return files - max(files // 4, _OTHER_FILES)

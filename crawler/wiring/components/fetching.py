@@ -85,9 +85,10 @@ def fetcher(
 
 
 def requests_at_once(fetch: Fetch) -> tuple[int, int]:
-    """`fetch.concurrency` and `fetch.spare`, or as much of both as the process may open files for, with a warning."""
+    """`fetch.concurrency` and `fetch.spare`, or as much of both as the process may open files for. There is a warning,
+    unless only `fetch.spare` is less, by no more than half: so it is with 1,024 files, as most programs have."""
     concurrency, spare = requests_for(fetch.concurrency, fetch.spare)
-    if (concurrency, spare) != (fetch.concurrency, fetch.spare):
+    if concurrency < fetch.concurrency or 2 * spare < fetch.spare:
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         log.warning(
             "this process may have %s open files (ulimit -n): it fetches %d URLs at once (fetch.concurrency), and up "

@@ -59,6 +59,8 @@ class LiveSettings:
         before, after = self.loaded.config, loaded.config
         self._replace_values(after, values)
         self._replace_limits(after)
+        if _at_once(before) != _at_once(after):
+            self._replace_concurrency(after)
         had_seeds = {seed.url for seed in self.loaded.seeds}
         self.loaded = loaded
         frontier = self._adjustable.frontier
@@ -78,11 +80,13 @@ class LiveSettings:
 
     def _replace_limits(self, config: Config) -> None:
         engine = self._adjustable.engine
-        concurrency, spare = requests_at_once(config.fetch)
         engine.set_options(pipeline_options(config))
-        self._adjustable.http.set_concurrency(concurrency, spare=spare)
-        engine.set_concurrency(concurrency, spare=spare)
         engine.set_limits(run_limits(config, self._adjustable.frontier))
+
+    def _replace_concurrency(self, config: Config) -> None:
+        concurrency, spare = requests_at_once(config.fetch)
+        self._adjustable.http.set_concurrency(concurrency, spare=spare)
+        self._adjustable.engine.set_concurrency(concurrency, spare=spare)
 
 
 def own_seeds(frontier: Frontier, values: Values) -> list[CrawlUrl]:
@@ -110,6 +114,10 @@ def pipeline_options(config: Config) -> PipelineOptions:
         archive_filter=archive_filter(config),
         sitemaps=config.scope.sitemaps,
     )
+
+
+def _at_once(config: Config) -> object:
+    return (config.fetch.concurrency, config.fetch.spare)
 
 
 def _budgets(config: Config) -> object:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import resource
 import socket
 import sys
 from collections.abc import Callable
@@ -44,6 +45,12 @@ def test_requests_and_idle_connections_leave_open_files_to_others(files: int, mo
         assert kept >= 1
         assert concurrency + spare + kept <= max(files - max(files // 4, 40), 2)
         assert (concurrency, spare) == wanted or files < 1 << 16
+
+
+def test_no_limit_of_open_files_limits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert requests_for(64, 500) == (64, 500)
+    assert connections_for(64, 500) == 756
 
 
 # what comes while nothing is asked
