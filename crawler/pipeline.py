@@ -179,8 +179,9 @@ class Pipeline:
         if not verdict.allowed:
             if (redirect := self._http_instead(lease, verdict)) is not None:
                 self._count(redirect)
-                decision = policy.after(redirect, lease=lease, crawl_delay_s=None)
-                await self._settle_redirect(lease, redirect, decision, answered_at=components.monotonic())
+                decision, now = policy.after(redirect, lease=lease, crawl_delay_s=None), components.monotonic()
+                self.counters.begin_storing(lease.number, now)
+                await self._settle_redirect(lease, redirect, decision, answered_at=now)
             else:
                 await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
             return None

@@ -739,15 +739,20 @@ class Slow(Records):
 
 
 @in_virtual_time
-@pytest.mark.parametrize("verdicts", [{}, {SEED: [FORBIDDEN]}], ids=["fetched", "forbidden"])
-async def test_what_waits_for_a_sink_says_so(verdicts: dict[str, list[Verdict]]) -> None:
-    rig = Rig(star(1), verdicts=verdicts)
+@pytest.mark.parametrize(
+    ("seed", "verdicts"),
+    [(SEED, []), (SEED, [FORBIDDEN]), ("a.test", [msgspec.structs.replace(FORBIDDEN, no_connection=True)])],
+    ids=["fetched", "forbidden", "no-https"],
+)
+async def test_what_waits_for_a_sink_says_so(seed: str, verdicts: list[Verdict]) -> None:
+    url = SEED if seed == SEED else "https://a.test/"
+    rig = Rig(star(1), verdicts={url: verdicts} if verdicts else {})
     rig.sink = Slow(rig.events)
-    async with rig.engine() as engine:
+    async with rig.engine(seeds=[seed]) as engine:
         running = asyncio.ensure_future(engine.run())
         await asyncio.sleep(30)
         (work,) = engine.counters.in_flight.values()
-        assert (work.url, work.stage) == (SEED, "the storing")
+        assert (work.url, work.stage) == (url, "the storing")
         await running
 
 
