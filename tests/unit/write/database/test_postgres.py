@@ -287,6 +287,13 @@ def test_rows_have_the_time_that_a_slow_connection_takes_to_send_them() -> None:
     assert copy_timeout_s(large) >= 20_000_000 / SLOWEST_BYTES_PER_S + COMMAND_TIMEOUT_S
 
 
+def waiting_for_locks(server: PostgresServer, schema: str) -> int:
+    """How many sessions wait for a lock in a schema. One that is in a transaction would always see the same ones."""
+    query = f"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%{schema}%'"
+    [[count]] = server.query(query)
+    return int(count)
+
+
 async def test_a_change_that_takes_too_long_is_not_rolled_back(server: PostgresServer) -> None:
     """A server that does not answer would let the ROLLBACK take as long again. The client drops the connection."""
     connection = await asyncpg.connect(server.dsn)
@@ -294,9 +301,11 @@ async def test_a_change_that_takes_too_long_is_not_rolled_back(server: PostgresS
     try:
         await prepare(connection, "slow")
         await other.execute("BEGIN; LOCK TABLE slow.pages")
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.1):
-                await store(connection, "slow", "docs", [row_of(*rich_page(7), RowOptions())])
+        storing = asyncio.create_task(store(connection, "slow", "docs", [row_of(*rich_page(7), RowOptions())]))
+        while not await asyncio.to_thread(waiting_for_locks, server, "slow"):
+            pass
+        storing.cancel()
+        await asyncio.wait([storing])
         assert connection.is_in_transaction()
     finally:
         connection.terminate()
@@ -326,14 +335,13 @@ async def test_what_took_too_long_is_stopped_on_the_server(
     client = PostgresClient(Target(dsn=server.dsn, password_file=None, schema="late", crawl="docs"))
     await client.begin()
     other = await asyncpg.connect(server.dsn)
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%late%'"
     try:
         await other.execute("BEGIN; LOCK TABLE late.pages")
         connection: Any = client._connection
         monkeypatch.setattr(connection, "_config", connection._config._replace(command_timeout=0.1))
         with pytest.raises(OSError, match="did not answer in time"):
             await client.store([row_of(*rich_page(7), RowOptions())])
-        while await other.fetchval(waiting):
+        while await asyncio.to_thread(waiting_for_locks, server, "late"):
             pass
         assert "canceling statement due to user request" in server.log()
     finally:
