@@ -9,7 +9,7 @@ from frontier.queues.queue import Position, QueueRecord
 from frontier.values import CrawlUrl
 
 NUMBER_BITS = 40
-"""The number of a URL is the lineage of its part (16 bits, 0 for a crawl that is not in parts) above a counter."""
+"""The number of a URL is the lineage of its part (23 bits, 0 for a crawl that is not in parts) above a counter."""
 ORDINAL_BITS = 56
 ORDINAL_MASK = (1 << ORDINAL_BITS) - 1
 """An order is a precedence (8 bits) above an ordinal: one number that sorts as the URLs of a queue are fetched."""

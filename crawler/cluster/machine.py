@@ -13,7 +13,7 @@ from crawler.cluster.values import Cluster, Identity
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import ClusterPlace, Layout, PartPlace, free_names, read_layout, write_layout
-from crawler.disk.lineages import last_lineage, read_lineages, write_lineages
+from crawler.disk.lineages import LAST_IN_ORDER, last_lineage, read_lineages, write_lineages
 from crawler.status import name_parts, number_of
 
 
@@ -60,9 +60,9 @@ def _begin(
 ) -> None:
     replace_file(directory.suffixes, identity.suffixes)
     directory.write_configuration(identity.configuration)
-    left = read_lineages(directory.path)
-    if identity.last_lineage is not None and identity.last_lineage < left.last:
-        write_lineages(directory.path, msgspec.structs.replace(left, last=identity.last_lineage))
+    left, last = read_lineages(directory.path), identity.last_lineage
+    if last is not None and (last < left.last or left.last <= LAST_IN_ORDER < last):
+        write_lineages(directory.path, msgspec.structs.replace(left, last=last))
     place = place_in_cluster(identity, url=url, prefix=prefix)
     names = free_names(directory.path, identity.parts)
     parts = tuple(PartPlace(directory=name, lineage=each) for name, each in zip(names, identity.lineages, strict=True))

@@ -55,8 +55,8 @@ from crawler.cluster.values import (
     Identity,
     Retirement,
 )
+from crawler.disk.lineages import LAST_IN_ORDER
 from crawler.redis.client import TIMEOUT_S, leave_idle
-from frontier import MAX_LINEAGE
 
 _AGENT_S: Final = 24 * 3600.0
 """How long an agent that has not said goodbye is listed."""
@@ -222,7 +222,7 @@ class Register:
     async def adopt(self, part: int, *, is_made: bool) -> Adopted | Denied:
         """Let a part that nobody holds have a new lineage. It is made anew, or `is_made`: the caller has a directory
         for it, and stores lineage and epoch there. Raises `Forgotten`."""
-        answer = await self._eval(scripts.ADOPT, self._keys(part), part, int(is_made), MAX_LINEAGE)
+        answer = await self._eval(scripts.ADOPT, self._keys(part), part, int(is_made), LAST_IN_ORDER)
         match answer:
             case [b"adopted", epoch, lineage]:
                 return Adopted(part=part, epoch=epoch, lineage=lineage)

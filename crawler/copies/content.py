@@ -66,7 +66,9 @@ class CopyList(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str
     parts: tuple[CopiedPart, ...]
     lineages: Block
-    """Lineages for the crawls that are restored from this copy."""
+    """Lineages for the crawls that are restored from this copy. If they are used up, these draw some at random."""
+    drawn: tuple[Block, ...] = ()
+    """What the crawl, and those that were restored from this copy, have drawn at random."""
     files: tuple[CopiedFile, ...]
 
     @property

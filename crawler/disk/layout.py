@@ -24,7 +24,7 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import read_file, replace_file
-from crawler.disk.lineages import read_lineages
+from crawler.disk.lineages import renew
 from frontier import MAX_LINEAGE, MAX_PARTS, Part
 
 VERSION: Final = 1
@@ -91,12 +91,10 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def after(cls, before: Self | None, directory: Path, parts: int) -> Self:
         """The layout of the crawl in `directory` when it has been divided anew. Raises ValueError if there are too many
-        parts, or its lineages are used up."""
+        parts, and `DirectoryRefused` if there are no lineages for them."""
         _check_number(parts)
-        left = read_lineages(directory)
-        first = max(left.first, 1 if before is None else before.next_lineage)
-        if first + parts > left.last + 1:
-            raise ValueError(f"the crawl has been divided so often that {left.last - first + 1} parts are left")
+        used_below = 1 if before is None else before.next_lineage
+        first = max(renew(directory, parts=parts, used_below=used_below).first, used_below)
         sources = {".": 0} if before is None else {place.directory: place.lineage for place in before.parts}
         names = free_names(directory, parts)
         return cls(

@@ -3,12 +3,17 @@
 A lineage stands above the counter in the numbers of records (`layout`). A crawl draws them from below, whenever it is
 divided. A backup sets some aside from above, for a crawl that is restored from it: that draws only these. So the
 numbers of both differ, also if both live on. `lineages.json` says what is left, and names the crawl and its copies.
+
+This halves what is left, and more, with each restore of a restored crawl. When too few are left, a crawl draws a block
+at random from those above `LAST_IN_ORDER`, which nobody gets in order. It knows the blocks that it and the crawls
+before it have drawn, and draws none of these. Two crawls that can't know of each other draw the same lineage with a
+probability of some millionths.
 """
 
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -19,11 +24,32 @@ from crawler.disk.directory import LINEAGES, DirectoryRefused
 from crawler.disk.durable_file import read_file, replace_file
 from frontier import MAX_LINEAGE
 
+LAST_IN_ORDER: Final = (1 << 16) - 1
+"""A crawl that was never restored uses lineages up to here."""
+_LAST_OF_RESTORED: Final = MAX_LINEAGE // 2
+"""A restored crawl draws its block up to here, so that it has room above when it needs another one."""
 _TIMES: Final = 4
 _SPARE: Final = 1024
 _SHARE: Final = 4
 """A copy gets `_TIMES` lineages for each part, and `_SPARE` more, since it may be divided and copied, too; but no more
-than one `_SHARE`th of what is left, unless its parts alone need more."""
+than one `_SHARE`th of what is left, and none if that is not enough for its parts."""
+_SPARE_DRAWN: Final = 252
+"""A block drawn at random has `_TIMES` lineages for each part, and these."""
+_DRAWS: Final = 1000
+"""How often a block is drawn until it is a new one."""
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """Consecutive lineages."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+NO_LINEAGES: Final = Block(first=1, last=0)
 
 
 class Lineages(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,17 +59,9 @@ class Lineages(msgspec.Struct, frozen=True, kw_only=True):
     """A random name. Copies of one crawl have the same."""
     first: int = 1
     """All lineages below are used up. So may be some from there on, as the layout says."""
-    last: int = MAX_LINEAGE
-
-
-class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive lineages that are set aside."""
-
-    first: int
-    last: int
-
-    def __len__(self) -> int:
-        return self.last - self.first + 1
+    last: int = LAST_IN_ORDER
+    drawn: tuple[Block, ...] = ()
+    """What it, and the crawls from which it was restored, have drawn at random."""
 
 
 def read_lineages(directory: Path) -> Lineages:
@@ -65,9 +83,9 @@ def whole_lineage(directory: Path) -> int:
 
 
 def last_lineage(directory: Path) -> int | None:
-    """The highest that the crawl in a directory may use. None if it may use all. Raises `DirectoryRefused`."""
+    """The highest that the crawl in a directory may use. None if it may use all in order. Raises `DirectoryRefused`."""
     last = read_lineages(directory).last
-    return None if last == MAX_LINEAGE else last
+    return None if last == LAST_IN_ORDER else last
 
 
 def write_lineages(directory: Path, lineages: Lineages) -> None:
@@ -86,19 +104,51 @@ def name_crawl(directory: Path) -> str:
 
 def set_aside(directory: Path, *, parts: int, used_below: int) -> Block:
     """Set lineages aside for a copy of the crawl in a directory, which has so many parts, and has used all lineages
-    below `used_below`. Raises `DirectoryRefused` if too few are left."""
+    below `used_below`. None are if too few are left: a crawl that is restored from the copy draws some at random."""
     with _alone(directory):
         lineages = read_lineages(directory)
         first = max(lineages.first, used_below)
         left = lineages.last - first + 1
-        count = max(parts, min(_TIMES * parts + _SPARE, left // _SHARE))
-        if count > left:
-            raise DirectoryRefused(
-                f"the crawl in {directory} has been divided and restored so often that {max(0, left)} lineages of "
-                f"record numbers are left, and a copy of it needs {parts}: begin a new crawl"
-            )
+        count = min(_TIMES * parts + _SPARE, left // _SHARE)
+        if count < parts:
+            return NO_LINEAGES
         write_lineages(directory, msgspec.structs.replace(lineages, last=lineages.last - count))
         return Block(first=lineages.last - count + 1, last=lineages.last)
+
+
+def renew(directory: Path, *, parts: int, used_below: int) -> Lineages:
+    """What is left to the crawl in a directory, which has used all lineages below `used_below`. If that is too little
+    for so many parts, it draws a block first. Raises `DirectoryRefused`."""
+    with _alone(directory):
+        lineages = read_lineages(directory)
+        if lineages.last - max(lineages.first, used_below) + 1 >= parts:
+            return lineages
+        block = draw(lineages.drawn, parts=parts, above=max(lineages.last, used_below - 1))
+        if block is None:
+            raise DirectoryRefused(
+                f"the crawl in {directory} was divided so often that no record numbers are left: copy it by `onceover "
+                "backup`, and restore that copy, which gets new ones"
+            )
+        # The first one is for a crawl that is not in parts.
+        lineages = msgspec.structs.replace(
+            lineages, first=block.first + 1, last=block.last, drawn=(*lineages.drawn, block)
+        )
+        write_lineages(directory, lineages)
+        return lineages
+
+
+def draw(drawn: Sequence[Block], *, parts: int, above: int | None = None) -> Block | None:
+    """Draw lineages for so many parts at random, none that were drawn. For a crawl that goes on they are `above` those
+    that it has used. None if there is no room."""
+    size = _TIMES * parts + _SPARE_DRAWN
+    least = max(above or 0, LAST_IN_ORDER) + 1
+    choices = (_LAST_OF_RESTORED if above is None else MAX_LINEAGE) - size + 1 - least + 1
+    for _ in range(_DRAWS if choices > 0 else 0):
+        first = least + secrets.randbelow(choices)
+        last = first + size - 1
+        if all(last < each.first or each.last < first for each in drawn):
+            return Block(first=first, last=last)
+    return None
 
 
 @contextmanager

@@ -25,6 +25,7 @@ _REBUILDING = b"Mrebuilding"
 _PART = b"Mpart"
 _LINEAGE = b"Mlineage"
 """The lineage of a store that belongs to no part. It is not stored if it is 0."""
+_LINEAGE_BYTES = 3  # 2 in stores of earlier versions
 _REGROUPING = b"Mregrouping"
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -104,7 +105,7 @@ def set_lineage(database: Database, lineage: int) -> None:
     """From its next opening on, the store gives numbers of another lineage. If it belongs to a part, that has it too,
     and has to be named so."""
     if database.get(_PART) is None:
-        database.write_one(_LINEAGE, lineage.to_bytes(2, "big"))
+        database.write_one(_LINEAGE, lineage.to_bytes(_LINEAGE_BYTES, "big"))
     else:
         database.write_one(_PART, _encode(msgspec.structs.replace(read_part(database), lineage=lineage)))
 
@@ -119,7 +120,7 @@ def _begin(database: Database, terms: Terms) -> None:
         raise StoreRefused(f"{directory} holds a LevelDB that is not a frontier's; give the crawl another directory")
     elif not terms.to_repair:
         raise damage_error(directory, "it has no format")
-    part = {_LINEAGE: terms.lineage.to_bytes(2, "big")} if terms.lineage else {}
+    part = {_LINEAGE: terms.lineage.to_bytes(_LINEAGE_BYTES, "big")} if terms.lineage else {}
     if terms.part is not None:
         part = {_PART: _encode(terms.part)}
     _write(

@@ -15,7 +15,8 @@ import msgspec
 
 INCARNATION_BITS = 64
 MAX_PARTS = 1024
-MAX_LINEAGE = (1 << 16) - 1
+MAX_LINEAGE = (1 << 23) - 1
+"""Numbers of URLs stay below 2**63, which databases and columns of tables can hold."""
 MAX_PARCEL_URLS = 512
 
 

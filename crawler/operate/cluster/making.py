@@ -19,7 +19,7 @@ from crawler.cluster.values import Cluster, Forgotten, Identity, Retirement
 from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, read_layout, write_layout
-from crawler.disk.lineages import last_lineage, read_lineages
+from crawler.disk.lineages import last_lineage, read_lineages, renew
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.reaching import generation_at, place_of, register_at, server_of
 from crawler.operate.refused import Refused
@@ -107,6 +107,9 @@ async def register_crawl(path: Path, loaded: Loaded, *, fresh: bool) -> ClusterM
     check_configuration(loaded)
     with lock_all_parts(path):
         use_suffixes_of(CrawlDirectory(path))
+        if layout.cluster is None:
+            # Each part may be lost, and adopted under another lineage.
+            renew(path, parts=len(layout.parts), used_below=layout.next_lineage)
         identity = _identity(path, layout, loaded)
         async with server_of(loaded) as client:
             await _write_register(client, layout, loaded, identity, where=place_of(path), fresh=fresh)

@@ -19,16 +19,12 @@ from crawler.copies.freezing import FrozenFile, freeze_output, read_frozen
 from crawler.copies.writing import CopyWriter, Progress
 from crawler.disk.directory import COPYING, CrawlDirectory
 from crawler.disk.layout import Layout, part_directory, read_division, read_layout
-from crawler.disk.lineages import Block, name_crawl, set_aside
+from crawler.disk.lineages import NO_LINEAGES, Block, name_crawl, read_lineages, set_aside
 from crawler.disk.permissions import why_not_writable
 from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.operate.reach import CrawlEnded, reach
 from crawler.operate.refused import Refused
 from crawler.page import rfc3339
-
-_NONE: Final = Block(first=1, last=0)
-"""A part that is restored gets its numbers from its crawl."""
-
 
 _LOOK_AGAIN_S: Final = 0.2
 
@@ -94,8 +90,8 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
         with _explained(folder, writer, last):
             writer.begin()
             copied = writer.copy(files, progress=progress)
-            # Not before: a backup that fails every night must not use them up.
-            lineages = _lineages(whole, last) if part is None else _NONE
+            # Not before: a backup that fails every night must not use them up. A part gets its numbers from its crawl.
+            lineages = _lineages(whole, last) if part is None else NO_LINEAGES
             copy = CopyList(
                 crawl=crawl,
                 directory=str(whole.absolute()),
@@ -105,6 +101,7 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
                 ended_at=rfc3339(time.time()),
                 parts=tuple(_part(source, state) for state in frozen.states),
                 lineages=lineages,
+                drawn=_drawn(whole, last),
                 files=copied.files,
             )
             writer.finish(copy)
@@ -169,6 +166,12 @@ def _lineages(whole: Path, last: CopyList | None) -> Block:
     if last is not None and len(last.lineages) >= parts:
         return last.lineages
     return set_aside(whole, parts=parts, used_below=used_below)
+
+
+def _drawn(whole: Path, last: CopyList | None) -> tuple[Block, ...]:
+    """What crawls that are restored from the copy must not draw: also what others from the last copy have drawn."""
+    of_crawl, of_restored = read_lineages(whole).drawn, () if last is None else last.drawn
+    return (*of_crawl, *(block for block in of_restored if block not in of_crawl))
 
 
 def _files(source: _Source, frozen: Frozen) -> Iterator[FrozenFile]:

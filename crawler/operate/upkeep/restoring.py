@@ -12,7 +12,7 @@ from crawler.copies.restoring import damaged_files, restore_files, restoring
 from crawler.copies.writing import Progress
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, PartPlace, read_layout, write_layout
-from crawler.disk.lineages import Block, Lineages, read_lineages, write_lineages
+from crawler.disk.lineages import Block, Lineages, draw, renew, write_lineages
 from crawler.operate.opening import lock_directory, stored_configuration
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend, lacks
@@ -105,22 +105,26 @@ def _whole(folder: Folder) -> CopyList:
     return copy
 
 
-def _take_lineages(folder: Folder, copy: CopyList, *, can_write: bool) -> Block:
-    """Some of those that were set aside for crawls that are restored from the copy."""
-    left, parts = copy.lineages, len(copy.parts)
-    if len(left) < parts:
+def _take_lineages(folder: Folder, copy: CopyList, *, can_write: bool) -> Lineages:
+    """Lineages for a crawl that is restored from the copy: some of those that were set aside for it, else others."""
+    left, drawn, parts = copy.lineages, copy.drawn, len(copy.parts)
+    if len(left) >= parts:
+        count = max(parts, len(left) // _SHARE)
+        taken = Block(first=left.last - count + 1, last=left.last)
+        left = Block(first=left.first, last=left.last - count)
+    elif (block := draw(drawn, parts=parts)) is not None:
+        taken, drawn = block, (*drawn, block)
+    else:
         raise CopyRefused(
             f"crawls were restored from {folder.path} so often that no record numbers are left for another one: make "
-            "another copy of one of these crawls, and restore that"
+            "another copy of one of these crawls in a new folder, and restore that"
         )
-    count = max(parts, len(left) // _SHARE)
     if can_write:
-        rest = Block(first=left.first, last=left.last - count)
-        folder.write_list(msgspec.structs.replace(copy, lineages=rest))
-    return Block(first=left.last - count + 1, last=left.last)
+        folder.write_list(msgspec.structs.replace(copy, lineages=left, drawn=drawn))
+    return Lineages(crawl=copy.crawl, first=taken.first, last=taken.last, drawn=drawn)
 
 
-def _give_lineages(to: Path, copy: CopyList, taken: Block) -> None:
+def _give_lineages(to: Path, copy: CopyList, taken: Lineages) -> None:
     """Let the restored crawl give record numbers that no other crawl gives."""
     config, parts = stored_configuration(to).config, len(copy.parts)
     if (layout := read_layout(to)) is not None:
@@ -131,7 +135,7 @@ def _give_lineages(to: Path, copy: CopyList, taken: Block) -> None:
     for each in copy.parts:
         number = each.part or 0
         _set_lineage(config, to / each.directory, taken.first + number)
-    write_lineages(to, Lineages(crawl=copy.crawl, first=taken.first + parts, last=taken.last))
+    write_lineages(to, msgspec.structs.replace(taken, first=taken.first + parts))
 
 
 def _set_lineage(config: Config, directory: Path, lineage: int) -> None:
@@ -164,10 +168,8 @@ def _restore_part(folder: Folder, copy: CopyList, whole: Path, part: int, progre
 
 def _renumber_part(whole: Path, layout: Layout, part: CopiedPart) -> None:
     """Let a restored part give record numbers that nobody has given."""
-    left = read_lineages(whole)
+    left = renew(whole, parts=1, used_below=layout.next_lineage)
     lineage = max(left.first, layout.next_lineage)
-    if lineage > left.last:
-        raise CopyRefused(f"the crawl in {whole} was divided and restored so often that no record numbers are left")
     _set_lineage(stored_configuration(whole).config, whole / part.directory, lineage)
     places = [*layout.parts]
     places[part.part or 0] = PartPlace(directory=part.directory, lineage=lineage)

@@ -371,10 +371,12 @@ def test_the_directory_of_a_machine_whose_parts_were_moved_away_serves_again(
 
 
 def test_a_restored_crawl_that_is_registered_adopts_within_its_own_lineages(machines: Machines) -> None:
-    write_lineages(machines.directory, Lineages(crawl="copied", first=4, last=4))
+    last = 3 + PARTS
+    write_lineages(machines.directory, Lineages(crawl="copied", first=4, last=last))
     machines.register()
-    assert machines.read().identity.last_lineage == 4
-    machines.ask(lambda register: register.adopt(0, is_made=True))
+    assert machines.read().identity.last_lineage == last
+    for _ in range(PARTS):
+        machines.ask(lambda register: register.adopt(0, is_made=True))
     denied = machines.ask(lambda register: register.adopt(1, is_made=True))
     assert isinstance(denied, Denied)
     assert "used up" in denied.why

@@ -17,13 +17,22 @@ from crawler.copies.restoring import restoring
 from crawler.copies.writing import CopyWriter
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
+from crawler.disk.lineages import (
+    LAST_IN_ORDER,
+    NO_LINEAGES,
+    Block,
+    Lineages,
+    draw,
+    read_lineages,
+    write_lineages,
+)
 from crawler.operate.opening import stored_configuration
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import check_copy, restore
 from crawler.page import PageRecord
 from crawler.wiring.storage import open_state
 from crawler.write.records import RecordSink, read_records
-from frontier import Numbering
+from frontier import MAX_LINEAGE, MAX_PARTS, Numbering
 from frontier.records import lineage_of
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_sound, assert_told, tree
 from tests.e2e.operating import command_here
@@ -403,6 +412,75 @@ def test_copies_that_live_on_share_no_record_number(tmp_path: Path) -> None:
         used += [place.lineage for place in divided.parts]
     assert len(used) == len(crawls) * (PARTS + 2)
     assert len(set(used)) == len(used)
+
+
+def test_restores_of_restored_crawls_never_run_out_of_record_numbers(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    used = [lineage(crawl)]
+    for number in range(6):
+        crawl = tmp_path / f"restored-{number}"
+        restore(copy, crawl, progress=silent)
+        assert_sound(crawl)
+        used.append(lineage(crawl))
+        copy = tmp_path / f"copy-{number}"
+        back_up(crawl, copy, progress=silent)
+        assert_told(command_here("parts", str(crawl), "--into", "2"), COMPLETE)
+        layout = read_layout(crawl)
+        assert layout is not None
+        used += [place.lineage for place in layout.parts]
+    assert used[-1] > LAST_IN_ORDER
+    assert len(set(used)) == len(used) == 1 + 6 * 3
+
+
+def test_crawls_restored_from_a_copy_without_lineages_have_different_ones(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path, PARTS)
+    write_lineages(crawl, Lineages(crawl=list_of(copy).crawl, first=PARTS + 1, last=PARTS + 4))
+    Folder(copy).write_list(msgspec.structs.replace(list_of(copy), lineages=NO_LINEAGES))
+    used: list[int] = []
+    for number in range(4):
+        if number % 2:
+            back_up(crawl, copy, progress=silent)  # which keeps what the copy says of the crawls restored from it
+        restored = tmp_path / f"restored-{number}"
+        restore(copy, restored, progress=silent)
+        assert_sound(restored)
+        assert len(read_lineages(restored).drawn) == number + 1
+        layout = read_layout(restored)
+        assert layout is not None
+        used += [place.lineage for place in layout.parts]
+    assert min(used) > LAST_IN_ORDER
+    assert len(set(used)) == len(used)
+    assert read_lineages(crawl).last == PARTS + 4
+    shutil.rmtree(crawl / "part-1")
+    for _ in range(5):
+        restore(copy, crawl, part=1, progress=silent)
+        shutil.rmtree(crawl / "part-1")
+    layout = read_layout(crawl)
+    assert layout is not None
+    assert layout.parts[1].lineage > LAST_IN_ORDER
+
+
+def test_a_crawl_draws_no_lineages_that_were_drawn() -> None:
+    drawn: list[Block] = []
+    while (block := draw(drawn, parts=MAX_PARTS)) is not None:
+        assert len(block) >= MAX_PARTS
+        assert block.first > LAST_IN_ORDER
+        assert all(block.last < each.first or each.last < block.first for each in drawn)
+        drawn.append(block)
+    assert len(drawn) > 100
+    last = max(each.last for each in drawn)
+    for _ in range(20):
+        above = draw(drawn, parts=1, above=last)
+        assert above is not None
+        assert last < above.first <= above.last <= MAX_LINEAGE
+    assert draw(drawn, parts=1, above=MAX_LINEAGE) is None
+
+
+def test_a_crawl_that_was_divided_too_often_says_how_it_goes_on(tmp_path: Path) -> None:
+    crawl, copy = copied(tmp_path)
+    write_lineages(crawl, Lineages(crawl=list_of(copy).crawl, first=MAX_LINEAGE, last=MAX_LINEAGE))
+    assert_told(command_here("parts", str(crawl), "--into", "2"), REFUSED, "copy it by `onceover backup`, and restore")
+    restore(copy, tmp_path / "restored", progress=silent)
+    assert_told(command_here("parts", str(tmp_path / "restored"), "--into", "2"), COMPLETE)
 
 
 @pytest.mark.parametrize("command", [["frontier", "rebuild", "--from-records"], ["inspect", "fsck", "--repair"]])

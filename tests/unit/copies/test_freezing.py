@@ -23,7 +23,7 @@ from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import read_layout, write_layout
-from crawler.disk.lineages import read_lineages
+from crawler.disk.lineages import LAST_IN_ORDER, read_lineages
 from crawler.disk.pruned import PrunedNumbers, read_pruned
 from crawler.operate.parts.crawl import RunningPart
 from crawler.operate.reach import ReachedCrawl, reach
@@ -35,7 +35,6 @@ from crawler.prune.finished import output_files
 from crawler.prune.pruning import delete
 from crawler.testing.disks import fill, mounted
 from crawler.write.cdxj.making import archives, index_of
-from frontier import MAX_LINEAGE
 from frontier.leveldb.linking import link_database, link_tables
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
@@ -60,11 +59,11 @@ def test_backups_that_fail_use_no_record_numbers_up(tmp_path: Path, monkeypatch:
         patch.setattr("crawler.copies.writing.stream", full)
         with pytest.raises(OSError, match="was not made"):
             back_up(crawl, tmp_path / "copy", progress=silent)
-    assert read_lineages(crawl).last == MAX_LINEAGE
+    assert read_lineages(crawl).last == LAST_IN_ORDER
     back_up(crawl, tmp_path / "copy-of-part", part=1, progress=silent)  # restored, it gets numbers of its crawl
-    assert read_lineages(crawl).last == MAX_LINEAGE
+    assert read_lineages(crawl).last == LAST_IN_ORDER
     back_up(crawl, tmp_path / "copy", progress=silent)
-    assert read_lineages(crawl).last < MAX_LINEAGE
+    assert read_lineages(crawl).last < LAST_IN_ORDER
 
 
 def test_a_crawl_that_has_lost_its_configuration_while_it_runs_is_not_copied_without(tmp_path: Path) -> None:

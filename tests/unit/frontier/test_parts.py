@@ -13,7 +13,18 @@ import pytest
 
 from crawler.testing.frontier.crawls import DONE, drain, next_lease, no_lease_for, now, page
 from crawler.testing.loops import in_event_loop, in_virtual_time
-from frontier import Allowance, CrawlUrl, Misrouted, Outcome, Part, Place, StoreFailed, StoreRefused, UrlState
+from frontier import (
+    MAX_LINEAGE,
+    Allowance,
+    CrawlUrl,
+    Misrouted,
+    Outcome,
+    Part,
+    Place,
+    StoreFailed,
+    StoreRefused,
+    UrlState,
+)
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.format.keys import inbox_key, parcel_key, trimmed_key
 from frontier.leveldb.store import LevelDBStore
@@ -330,7 +341,7 @@ async def test_a_store_opens_only_as_the_part_it_is(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="was opened as another"):
         await QueueFrontier.open(store, ExactSet())
     store.close()
-    for number, parts, lineage in ((3, 3, 1), (-1, 3, 1), (0, 2000, 1), (0, 3, 1 << 16)):
+    for number, parts, lineage in ((3, 3, 1), (-1, 3, 1), (0, 2000, 1), (0, 3, MAX_LINEAGE + 1)):
         with pytest.raises(ValueError, match="a part has a number below"):
             Part(number=number, parts=parts, lineage=lineage)
 
