@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from crawler.disk.directory import COPYING, LINEAGES, REBUILDING, CrawlDirectory
+from crawler.disk.directory import COPYING, LINEAGES, CrawlDirectory
 from crawler.disk.durable_file import delete_folders
 from crawler.disk.layout import Layout, read_division, read_layout
 
@@ -38,6 +38,22 @@ def delete_crawl(directory: CrawlDirectory) -> None:
     _delete_rest(directory)
 
 
+def delete_leftovers_of_state(directory: CrawlDirectory) -> None:
+    """Delete, in a locked directory, what processes have left that died while they deleted or rebuilt the state. A
+    folder that was a link to another disk is one again."""
+    for folder, aside in _places_of_state(directory):
+        delete_folders((aside,))
+        if aside.is_symlink():
+            aside.unlink() if folder.exists() else aside.rename(folder)
+
+
+def _places_of_state(directory: CrawlDirectory) -> tuple[tuple[Path, Path], ...]:
+    """Frontier and visited set, and where they are while they are deleted. A frontier that lacks some files would look
+    damaged."""
+    aside = directory.rebuilding()
+    return (directory.frontier, aside.frontier), (directory.visited, aside.visited)
+
+
 @contextmanager
 def _locked_parts(directory: CrawlDirectory, layout: Layout) -> Iterator[list[CrawlDirectory]]:
     names = [*(place.directory for place in layout.parts), *(name for name in layout.earlier if name != ".")]
@@ -57,8 +73,14 @@ def _clear(directory: CrawlDirectory) -> None:
     """The state goes first: so no crawl is resumed whose output is gone."""
     path = directory.path
     name = directory.frontier.name
-    copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing", *(path / each for each in REBUILDING)]
-    delete_folders((directory.frontier, *copies, directory.visited, *directory.output, path / COPYING))
+    delete_leftovers_of_state(directory)
+    # The frontier goes last: it makes a visited set anew.
+    for folder, aside in reversed(_places_of_state(directory)):
+        if folder.exists():
+            folder.rename(aside)
+    delete_leftovers_of_state(directory)
+    copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
+    delete_folders((*copies, *directory.output, path / COPYING))
     for file in (*path.glob(f"{directory.earlier.name}*"), directory.pruned, directory.claim, path / LINEAGES):
         file.unlink(missing_ok=True)
     if directory.configuration.exists():

@@ -12,7 +12,7 @@ public_suffix_list.dat  the list by which its parts divide the crawl, if it has 
 claim.json         of a part of a crawl on many machines: when it was last opened, and in which crawl
 frontier/          the frontier's state
 frontier.before-*  copies from before a repair; frontier.repairing, while it is repaired
-*.rebuilding       frontier and visited set, while they are rebuilt
+*.rebuilding       frontier and visited set, while they are rebuilt or deleted
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages

@@ -12,6 +12,7 @@ from config import Config, ConfigError, Loaded, changes, render_run
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload
 from crawler.copies.folder import delete_leftovers
+from crawler.disk.clearing import delete_leftovers_of_state
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import part_at, read_layout
 from crawler.disk.unlocking import locked_to_run, locked_to_run_in_loop
@@ -217,6 +218,7 @@ async def open_run(
     and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
     """
     delete_leftovers(directory)
+    delete_leftovers_of_state(directory)
     whole = directory.path if part_at(directory.original) is None else directory.original.parent
     if whole != directory.path:
         delete_leftovers(CrawlDirectory(whole))

@@ -1,15 +1,20 @@
 """Whether a crawl has begun, or only its first start was refused."""
 
+import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from config import load
-from crawler.disk.directory import CrawlDirectory
-from crawler.library.opening import changed_settings, lock_crawl
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.library.opening import changed_settings, lock_crawl, open_run
 from crawler.operate.begun import is_unbegun
 from crawler.wiring.storage import open_state, visited_set
 from frontier import CrawlUrl
+from tests.unit.operate.stored_crawls import EACH, HOSTS
+from tests.unit.operate.stored_crawls import make as make_stored
 
 
 def configured(path: Path, *overrides: str) -> list[str]:
@@ -65,3 +70,77 @@ async def test_a_frontier_in_memory_tells_nothing_of_one_on_disk(tmp_path: Path)
     loaded = load(None, overrides=configured(tmp_path, "frontier.backend=memory"), environ={})
     with CrawlDirectory(tmp_path) as directory:
         assert not is_unbegun(directory, loaded.config)
+
+
+class InterruptedAt:
+    """Ctrl-C right before the system has changed names of files for a number of times."""
+
+    def __init__(self, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._left = number
+        for name in ("unlink", "rmdir", "rename", "replace"):
+            monkeypatch.setattr(os, name, partial(self._call, getattr(os, name)))
+
+    def _call(self, call: Callable[..., None], *arguments: object, **options: object) -> None:
+        if not self._left:
+            raise KeyboardInterrupt
+        self._left -= 1
+        call(*arguments, **options)
+
+
+@pytest.mark.parametrize("is_linked", [False, True], ids=["folder", "link"])
+async def test_the_next_start_finishes_what_an_interrupted_one_has_deleted_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_linked: bool
+) -> None:
+    """A frontier that lacks some of its files must not be left, because it would look damaged."""
+    interrupted, number = True, 0
+    while interrupted:
+        path, disk = tmp_path / f"crawl-{number}", tmp_path / f"disk-{number}"
+        if is_linked:
+            path.mkdir()
+            for name in ("frontier", "visited"):
+                (disk / name).mkdir(parents=True)
+                (path / name).symlink_to(disk / name)
+            (path / "lock").touch()
+        await make(path, with_seeds=False)
+        loaded = load(None, overrides=configured(path), environ={})
+        with monkeypatch.context() as patch:
+            InterruptedAt(number, patch)
+            try:
+                with lock_crawl(loaded):
+                    interrupted = False
+            except KeyboardInterrupt:
+                pass
+        with lock_crawl(loaded) as directory:
+            async with open_run(loaded, directory) as run:
+                assert run.crawl.new_seeds == 1
+        assert not list(path.glob("*.rebuilding"))
+        assert [each.is_symlink() for each in (directory.frontier, directory.visited)] == [is_linked] * 2
+        number += 1
+    assert number > 10
+
+
+def test_an_interrupted_deletion_of_a_crawl_leaves_no_damaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted, number = True, 0
+    while interrupted:
+        path = tmp_path / f"crawl-{number}"
+        crawl = make_stored(path)
+        loaded = load(path / "crawl.toml", overrides=[f'crawl.directory="{path}"'], environ={}, require_seeds=False)
+        with monkeypatch.context() as patch:
+            InterruptedAt(number, patch)
+            try:
+                with lock_crawl(loaded, fresh=True):
+                    interrupted = False
+            except KeyboardInterrupt:
+                pass
+        if CrawlDirectory(path).has_state():
+            assert crawl.look("fsck").out.startswith(f"{EACH * len(HOSTS)} URLs, ")
+        elif CrawlDirectory(path).has_output():
+            with pytest.raises(DirectoryRefused, match="its state is missing"), lock_crawl(loaded):
+                pass
+        with lock_crawl(loaded, fresh=True) as directory:
+            assert not directory.has_state()
+        assert not list(path.glob("*.rebuilding"))
+        number += 1
+    assert number > 10
