@@ -20,11 +20,11 @@ from crawler.cluster.values import (
     RegisterDamaged,
     Retirement,
 )
+from crawler.codes.unreadable import UNREADABLE
 from frontier import MAX_LINEAGE
 
 _MAX_EPOCH = 1 << 53
 """Scripts count in floats."""
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _Value = TypeVar("_Value")
 _Number = TypeVar("_Number", int, float)
 
@@ -91,7 +91,7 @@ class Fields:
             raise damaged(self._keys, f"the field {name}", sorted(self._pairs))
         try:
             return decode(text)
-        except (*_UNREADABLE, ValueError) as error:
+        except (*UNREADABLE, ValueError) as error:
             raise damaged(self._keys, f"{expected} in the field {name}", text) from error
 
 
@@ -129,7 +129,7 @@ def why_denied(by: bytes) -> str:
     """Why a retired generation is refused, by what the register has stored."""
     try:
         return why_retired(msgspec.json.decode(by, type=Retirement))
-    except _UNREADABLE:
+    except UNREADABLE:
         return f"the crawl is being divided anew, or was, but where is damaged in Redis: found {by!r:.100}"
 
 
@@ -158,7 +158,7 @@ def agents_of(flat: Sequence[bytes]) -> dict[str, Agent]:
     """What machines say of themselves, for people. What is damaged is left out: machines say it again in seconds."""
     agents = {}
     for holder, text in pairs_of(flat):
-        with suppress(*_UNREADABLE):
+        with suppress(*UNREADABLE):
             agents[holder.decode()] = msgspec.json.decode(text, type=Agent)
     return agents
 

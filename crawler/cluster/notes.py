@@ -5,6 +5,7 @@ It is written before the part is opened. So a directory that was opened can't be
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import read_file, replace_file
 
@@ -25,7 +26,7 @@ def read_note(directory: CrawlDirectory) -> Note | None:
         return msgspec.json.decode(read_file(directory.claim), type=Note)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise DirectoryRefused(
             f"{directory.claim} can't be read: {error}. It says when the part was last opened: restore a copy of it, "
             "or let `onceover cluster adopt` take the directory"

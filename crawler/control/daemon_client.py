@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from crawler.codes.exit_codes import FAILED, REFUSED, USAGE
+from crawler.codes.unreadable import UNREADABLE
 from crawler.control.address import NAME_OF_API, address
 from crawler.control.client import NoAnswer
 from crawler.control.replies import Refusal
@@ -119,7 +120,7 @@ class DaemonClient:
         if response.status < HTTPStatus.MULTIPLE_CHOICES:
             try:
                 return msgspec.json.decode(answer, type=expected)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except UNREADABLE as error:
                 raise NoAnswer(f"{self._name} answers as no daemon of this version does: {error}") from error
         return Refusal(self._detail(response.status, answer), _EXIT_CODES.get(response.status, FAILED))
 
@@ -134,7 +135,7 @@ class DaemonClient:
         try:
             problem = msgspec.json.decode(answer, type=_Problem)
             detail = "\n".join([problem.detail, *(f"  {each}" for each in problem.problems)])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             detail = answer[:_SHOWN].decode("utf-8", "replace")
         return f"{self._name} answers {status}: {detail}"
 

@@ -5,6 +5,7 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.control.replies import Refusal
 from crawler.control.requests import MAX_URLS, AnyRequest, Request
 
@@ -17,7 +18,6 @@ _SHOWN: Final = 200
 
 _Reply = TypeVar("_Reply")
 _Item = TypeVar("_Item", str, bytes)
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _RequestLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ def decode_request(line: bytes) -> AnyRequest | Refusal:
                 f"{envelope.version}; use the version of onceover that runs the crawl"
             )
         request: AnyRequest = _REQUESTS.decode(envelope.request)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         return Refusal(f"expected a request as a line of JSON; found something else: {error}")
     return request
 
@@ -102,5 +102,5 @@ def decode_reply(line: bytes, expected: type[_Reply]) -> _Reply | Refusal | None
         if envelope.reply is msgspec.UNSET:
             raise BadReply("it sent neither a reply nor an error")
         return msgspec.json.decode(envelope.reply, type=expected)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise BadReply(str(error)) from error

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import read_file
 from crawler.disk.layout import ClusterPlace, read_layout, whole_crawl
@@ -46,7 +47,7 @@ def is_demo(path: Path) -> bool:
     """Whether only `onceover demo` can go on with the crawl, because it serves the web of that crawl."""
     try:
         return msgspec.json.decode(read_file(CrawlDirectory(path).start), type=_Start).is_demo
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (OSError, *UNREADABLE):
         return False
 
 

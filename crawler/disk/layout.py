@@ -22,6 +22,7 @@ from typing import Final, Self
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import read_file, replace_file
 from crawler.disk.lineages import renew
@@ -160,7 +161,7 @@ def _read(path: Path) -> Layout | None:
         layout = msgspec.json.decode(content, type=Layout)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, *UNREADABLE) as error:
         then = "It says where the parts of the crawl are: restore a copy of that file"
         if isinstance(error, PermissionError):
             then = "Run the command as the user of the crawl"

@@ -14,6 +14,7 @@ from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import read_file, replace_file
 from crawler.page.number_set import NumberSet
@@ -122,7 +123,7 @@ def read_pruned(directory: CrawlDirectory) -> Pruned:
         found = msgspec.json.decode(read_file(directory.pruned), type=Pruned)
     except FileNotFoundError:
         return Pruned()
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise DirectoryRefused(
             f"{directory.pruned} can't be read: {error}. It says which output was deleted on purpose: restore a copy "
             "of that file, or delete it together with pruned/, if you can do without that"
@@ -161,7 +162,7 @@ def _unknown(directory: CrawlDirectory) -> dict[str, object]:
     """What `pruned.json` says beside what this onceover knows of. Raises `OSError`."""
     try:
         said = msgspec.json.decode(read_file(directory.pruned), type=dict[str, object])
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (FileNotFoundError, *UNREADABLE):
         return {}
     return {name: value for name, value in said.items() if name not in Pruned.__struct_fields__}
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.durable_file import replace_file
 from crawler.export.snapshot import BEGINNING, Position, RecordFile
 from crawler.export.writers import ExportRefused
@@ -69,7 +70,7 @@ def read_manifest(path: Path) -> Manifest | None:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ExportRefused(
             f"{path} can't be read, so nobody knows what was exported: {error}; name another folder, or begin anew "
             "with --overwrite"

@@ -6,6 +6,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.layout import record_directories
 from crawler.export.writers import ExportRefused
 from crawler.page.number_set import NumberSet
@@ -76,7 +77,7 @@ class Snapshot:
         for line in self._lines(after):
             try:
                 number = decoder.decode(line.content).number
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except UNREADABLE as error:
                 self.report(line, str(error))
                 continue
             if self._last.get(number, line.at) == line.at:
@@ -113,7 +114,7 @@ class Snapshot:
         for line in self._lines(BEGINNING):
             try:
                 number = decoder.decode(line.content).number
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            except UNREADABLE:
                 continue  # whoever reads the lines reports it
             if not met.add(number):
                 last[number] = line.at

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.durable_file import replace_file
 from crawler.identity.keys import (
     KeyDirectory,
@@ -96,7 +97,7 @@ class KeyFolder:
             ) from None
         except OSError as error:
             raise IdentityRefused(f"can't read {self.directory_file}: {error.strerror}") from error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise IdentityRefused(f"expected a directory of keys in {self.directory_file}: {error}") from error
         for key in directory.keys:
             if key.kid != thumbprint(key.x):

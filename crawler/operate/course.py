@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.control.replies import CrawlStatus
 from crawler.course.forms import CoursePoint, Remaining
 from crawler.course.history import History, Point, together
@@ -34,7 +35,7 @@ def read_history(path: Path) -> History:
     """The history in a file; an empty one if that is missing or damaged, because a crawl can do without."""
     try:
         return msgspec.json.decode(read_file(path), type=History)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (OSError, *UNREADABLE):
         return History()
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, BinaryIO, Final
 import msgspec
 from isal import isal_zlib
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
 from crawler.page.number_set import NumberSet
@@ -153,7 +154,7 @@ def _recorded(path: Path) -> Iterator[tuple[int | None, str | None]]:
         for line in lines:
             try:
                 record = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            except UNREADABLE:
                 continue
             yield record.number, record.fetched_at
 

@@ -11,6 +11,8 @@ from typing import Any, cast
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
+
 Params = dict[str, Any]
 Call = Callable[..., Awaitable[Any]]
 """Calls a function of JavaScript in a page, with its arguments, and returns its value."""
@@ -131,7 +133,7 @@ class Devtools(asyncio.Protocol):
             return
         try:
             message = _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             self.give_up(f"it sent an invalid message: {error}")
             return
         if message.id is None:

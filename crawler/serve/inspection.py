@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
@@ -159,7 +160,7 @@ class Commands:
             await asyncio.sleep(_AGAIN_S)
         try:
             status = msgspec.json.decode(printed, type=_Status)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             return Looked()
         return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
 

@@ -19,6 +19,7 @@ from typing import BinaryIO, Final, TypeVar
 import msgspec
 
 from crawler.codes.exit_codes import FAILED, STOPPED
+from crawler.codes.unreadable import UNREADABLE
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
 from crawler.disk.durable_file import last_lines, read_file
@@ -93,7 +94,7 @@ class Output:
     def _read(self, kind: type[_Form]) -> _Form | None:
         try:
             return msgspec.json.decode(self.result.read_bytes(), type=kind)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (OSError, *UNREADABLE):
             return None
 
     def last_lines(self, log: Path) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Final, Self
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.durable_file import replace_file
 from crawler.disk.permissions import read_holder, to_write_there, why_not_lockable, write_holder
 from crawler.serve.life.facts import Record
@@ -99,7 +100,7 @@ class Home:
         except OSError as error:
             mend = "let the user of the daemon read it, and the daemon its folder (SIGHUP)"
             return Record(), f"{error.filename}: {error.strerror}; {mend}"
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             mend = "put back a copy, or delete it if the crawl may start, and let the daemon read its folder (SIGHUP)"
             return Record(), f"{self._place_of(name)} is damaged: {error}; {mend}"
 

@@ -7,6 +7,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.page import PageRecord
 from crawler.write.appending import sync_directory
 from crawler.write.gzip_members import Stretch, bytes_text, copy_stretches, set_aside
@@ -76,7 +77,7 @@ def _last_line_end(file: BinaryIO, size: int) -> int:
 def _is_record(line: bytes) -> bool:
     try:
         msgspec.json.decode(line, type=PageRecord)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return False
     return True
 
@@ -85,8 +86,6 @@ def _is_beginning(tail: bytes) -> bool:
     """Whether this is the beginning of a line: then msgspec reports it as truncated, otherwise as wrong."""
     try:
         msgspec.json.decode(tail)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         return str(error) == _TRUNCATED
-    except (UnicodeDecodeError, RecursionError):
-        return False
     return False

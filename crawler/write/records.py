@@ -13,6 +13,7 @@ from typing import Annotated, Final, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.page import Fetched, PageRecord
 from crawler.page.number_set import NumberSet
 from crawler.write.appending import AppendFile, Durability
@@ -181,7 +182,7 @@ def _find_in(path: Path, beginning: bytes) -> PageRecord | None:
             end = lines.find(b"\n", at)
             if end < 0 or (at > 0 and lines[at - 1 : at] != b"\n"):
                 continue
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            with suppress(*UNREADABLE):
                 return msgspec.json.decode(lines[at:end], type=PageRecord)
     return None
 
@@ -208,7 +209,7 @@ def newest_records(directory: Path, *, containing: bytes = b"", limit: ReadLimit
         with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
             for line in _lines_backwards(path, limit):
                 if containing in line:
-                    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    with suppress(*UNREADABLE):
                         yield decoder.decode(line)
 
 
@@ -254,7 +255,7 @@ def _read_file(
                 return
             try:
                 record = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except UNREADABLE as error:
                 on_damage(path, offset, str(error))
             else:
                 yield offset, record

@@ -16,6 +16,7 @@ from typing import Self
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.compare.measure.trial import Done
 from crawler.disk.permissions import lock_now
 
@@ -119,7 +120,7 @@ class Journal:
                 complete_bytes += len(line)
                 try:
                     done = decoder.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                except UNREADABLE as error:
                     _LOG.warning("%s:%d is not a trial, which is measured again: %s", self._path, number, error)
                 else:
                     self._done[done.key] = done

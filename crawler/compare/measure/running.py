@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.compare.measure.folder import Journal
 from crawler.compare.measure.trial import Competitor, Done, Effort, Failed, Kind, Outcome, ReportProgress, Trial
 from crawler.compare.measure.work import Live, Work
@@ -143,7 +144,7 @@ async def _outcome(process: asyncio.subprocess.Process, report: ReportProgress) 
     async for line in process.stdout:
         try:
             message = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             continue  # printed by a library
         if message.outcome is not None:
             return message.outcome

@@ -8,6 +8,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.export.archives import Archive, archives_in, archives_of, members_of, nothing_to
 from crawler.export.aside import ensure_writable, with_databases, written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
@@ -184,7 +185,7 @@ def _pages(snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> Iter
     for line in snapshot.last_lines(BEGINNING):
         try:
             record = decoder.decode(line.content if rewrite is None else rewrite(line.content))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             snapshot.report(line, str(error))
             continue
         if (

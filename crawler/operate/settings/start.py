@@ -8,6 +8,7 @@ from typing import Self
 import msgspec
 
 from config import ConfigError, Loaded, Problem, with_values
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.durable_file import read_file
 from crawler.wiring.configuration import load
@@ -54,7 +55,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         """How the last run was started; None if a program started it."""
         try:
             return msgspec.json.decode(read_file(directory.start), type=cls)
-        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (FileNotFoundError, *UNREADABLE):
             return None
 
     def encode(self) -> bytes:

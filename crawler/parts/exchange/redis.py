@@ -19,6 +19,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 from redis.exceptions import OutOfMemoryError
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.parts.exchange.protocol import Unreachable
 from crawler.parts.exchange.redis_connection import RedisConnection
 from crawler.parts.exchange.redis_streams import LEASE_S, NotConnected, Streams
@@ -220,7 +221,7 @@ class RedisExchange(Generic[_Message]):
     def _take(self, content: bytes) -> None:
         try:
             frame = _unpack(content)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             log.warning("a frame in Redis can't be read, and was ignored: %s", error)
             return
         key = frame.part, frame.connection

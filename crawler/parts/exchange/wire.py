@@ -10,6 +10,7 @@ from zlib import crc32
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.parts.exchange.protocol import ExchangeBroken, Message
 
 MAGIC: Final = b"OOP1"
@@ -41,7 +42,7 @@ class Wire(Generic[_Message]):
             raise ExchangeBroken(f"a message of {len(body)} bytes was damaged on its way: its checksum is wrong")
         try:
             message: _Message = self._decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise ExchangeBroken(f"a message can't be read: {error}") from error
         return message
 

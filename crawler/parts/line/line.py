@@ -11,6 +11,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
+
 _LENGTH: Final = 4
 MAX_BODY_BYTES: Final = 1 << 26
 CALM_BYTES: Final = 1 << 16
@@ -51,7 +53,7 @@ class Line(Generic[_Incoming, _Outgoing]):
             message: _Incoming = self._decode(await self._reader.readexactly(length))
         except (OSError, asyncio.IncompleteReadError):
             return None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise LineBroken(f"a message can't be read: {error}") from error
         return message
 

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from config import Loaded
 from crawler.codes.exit_codes import AWAY, FAILED, REFUSED
+from crawler.codes.unreadable import UNREADABLE
 from crawler.control.requests import Request
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.durable_file import replace_file, sync_directory
@@ -273,7 +274,7 @@ async def body_of(request: web.Request, kind: type[_Body]) -> _Body:
     """The body of a request; an empty one stands for the defaults."""
     try:
         return msgspec.json.decode(await request.read() or b"{}", type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not as expected: {error}") from error
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.durable_file import replace_file
 from crawler.export.archives import archives_of
@@ -86,7 +87,7 @@ class ExportFolders:
         try:
             content = (self._folder / crawl / name / DESCRIPTION).read_bytes()
             return msgspec.json.decode(content, type=StoredExport)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (OSError, *UNREADABLE):
             return None
 
     def all_of(self, crawl: str) -> list[StoredExport]:

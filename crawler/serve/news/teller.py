@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.durable_file import replace_file
 from crawler.serve.daemon import Daemon
 from crawler.serve.keeper import Keeper
@@ -109,7 +110,7 @@ def _load(stored: Path) -> dict[str, State]:
         return msgspec.json.decode(stored.read_bytes(), type=dict[str, State])
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, *UNREADABLE) as error:
         log.warning("%s can't be read, so some states of crawls may be told again: %s", stored, error)
         return {}
 

@@ -58,7 +58,10 @@ def test_an_answer_is_read() -> None:
         assert DaemonClient.at_url(url, token="secret").ask(Greeting, "GET", "crawls") == Greeting("world")
 
 
-@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (200, b"{}"), (200, b"\xff"), (0, b"")])
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(200, b"<html>"), (200, b"{}"), (200, b"\xff"), (0, b""), pytest.param(200, b'{"a":' * 10_000, id="nested")],
+)
 def test_what_no_daemon_answers_is_no_answer(status: int, body: bytes) -> None:
     with server(status, body) as url, pytest.raises(NoAnswer, match=r"http://127\.0\.0\.1"):
         DaemonClient.at_url(url, token="secret").ask(Greeting, "GET", "crawls")

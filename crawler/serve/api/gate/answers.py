@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.durable_file import replace_file
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Answers:
         path = self._folder / name
         try:
             return msgspec.json.decode(path.read_bytes(), type=Answer)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (OSError, *UNREADABLE) as error:
             log.warning("API: an answer that was kept can't be read, and is dropped: %s: %s", path, error)
             self._drop(name)
             return None

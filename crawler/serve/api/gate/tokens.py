@@ -22,6 +22,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.durable_file import replace_file
 from crawler.serve.records import FOLDER, OWNERS_FILE
 
@@ -136,7 +137,7 @@ class Tokens:
             return []
         try:
             return msgspec.json.decode(content, type=list[Token])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise TokenRefused(f"{self._path} is damaged: {error}. {_THEN_ADD}") from error
 
     @contextmanager
