@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -193,7 +192,7 @@ async def run_command(
     if it took too long; negative for a signal."""
     process = await asyncio.create_subprocess_exec(
         *command(*arguments),
-        env=environment(os.environ),
+        env=environment(),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
@@ -173,9 +172,9 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "onceover_crawler", *arguments]
 
 
-def environment(environ: Mapping[str, str]) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment of our commands: ours, without what only the daemon is told."""
-    return {name: value for name, value in environ.items() if name not in _OF_DAEMON}
+    return {name: value for name, value in os.environ.items() if name not in _OF_DAEMON}
 
 
 def start(home: Path, configuration: str, directory: str, output: Output, *, pace: Path) -> CrawlProcess:
@@ -188,7 +187,7 @@ def start(home: Path, configuration: str, directory: str, output: Output, *, pac
         child = subprocess.Popen(
             command("crawl", "--dir", directory, "--json", "--", configuration),
             cwd=home,
-            env={**environment(os.environ), PACE_VARIABLE: str(pace), STAY_VARIABLE: "1"},
+            env={**environment(), PACE_VARIABLE: str(pace), STAY_VARIABLE: "1"},
             stdin=subprocess.DEVNULL,
             stdout=result,
             stderr=messages,

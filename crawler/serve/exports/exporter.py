@@ -120,7 +120,7 @@ class Exporter:
         with (self.folders.of(export) / "messages").open("wb") as messages:
             self._process = await asyncio.create_subprocess_exec(
                 *command("export", export.directory, *self._options(export)),
-                env=environment(os.environ),
+                env=environment(),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=messages,
                 stderr=messages,

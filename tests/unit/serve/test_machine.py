@@ -165,8 +165,13 @@ def test_messages_of_a_crawl_are_bounded_while_it_writes_them(tmp_path: Path) ->
     assert Output(tmp_path, "b").last_status() is None
 
 
-def test_a_crawl_is_not_told_what_only_the_daemon_is_told() -> None:
-    assert environment({"NOTIFY_SOCKET": "x", "WATCHDOG_USEC": "1", "PATH": "/bin"}) == {"PATH": "/bin"}
+def test_a_crawl_is_not_told_what_only_the_daemon_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = environment()
+    monkeypatch.setenv("NOTIFY_SOCKET", "x")
+    monkeypatch.setenv("WATCHDOG_USEC", "1")
+    assert environment() == before
+    monkeypatch.setenv("PATH", "/bin")
+    assert environment() == {**before, "PATH": "/bin"}
 
 
 def test_systemd_is_told_by_datagrams(tmp_path: Path) -> None:
