@@ -60,17 +60,16 @@ def archives_in(folder: Path, prefix: str) -> list[Archive]:
     as older ones. Raises `OSError`."""
     found = []
     for path in archives(folder) if folder.is_dir() else ():
-        name = final_path(path).name
-        archive = Archive(path, name if f"-{prefix}" in name else prefix + name, 0)
+        final = final_path(path)
         try:
             size = path.stat().st_size
         except FileNotFoundError:  # the crawl has finished it since
             if path.is_symlink():  # to a disk that is missing
                 raise
-            if not archive.final_path.exists():  # or has deleted it, because it is old
+            if not final.exists():  # or has deleted it, because it is old
                 continue
-            size = archive.final_path.stat().st_size
-        found.append(msgspec.structs.replace(archive, size=size))
+            size = final.stat().st_size
+        found.append(Archive(path, final.name if f"-{prefix}" in final.name else prefix + final.name, size))
     return found
 
 
