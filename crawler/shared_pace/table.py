@@ -49,12 +49,14 @@ class PaceTable:
         self._crawl = secrets.randbits(63) + 1
         self._begun: dict[str, list[int]] = {}
         self._stuck: set[int] = set()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            self._check_header()
-        except BaseException:
-            os.close(self._file)
-            raise
+        is_ready = False
+        while not is_ready:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                is_ready = self._check_header()
+            finally:
+                if not is_ready:
+                    os.close(self._file)
 
     def close(self) -> None:
         """Requests that have not ended count as lost."""
@@ -159,16 +161,24 @@ class PaceTable:
         finally:
             self._unlock(name % SETS)
 
-    def _check_header(self) -> None:
+    def _check_header(self) -> bool:
+        """Whether the file can be used. If a version with other slots has begun it since the last reboot, its crawls
+        may run and write on. So they keep it, and the next file with its name is ours."""
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
         header = (_MAGIC + boot).ljust(_HEADER, b"\0")
         self._wait_for(_HEADER_LOCK)
         try:
             found = os.pread(self._file, _HEADER, 0)
-            if found != header:
-                self._check_is_ours(found)
-                os.ftruncate(self._file, 0)
-                self._write(header, 0)
+            if found == header:
+                return True
+            self._check_is_ours(found)
+            if boot in found:
+                if self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(self._file)):
+                    self._path.unlink()  # else another crawl has done so
+                return False
+            os.ftruncate(self._file, 0)
+            self._write(header, 0)
+            return True
         finally:
             self._unlock(_HEADER_LOCK)
 

@@ -191,6 +191,19 @@ def test_a_file_from_before_a_reboot_is_emptied(pace: Path) -> None:
     after.close()
 
 
+def test_crawls_of_a_version_with_other_slots_keep_their_file(pace: Path) -> None:
+    PaceTable(pace).close()
+    theirs = pace.read_bytes().replace(b"pace 2 ", b"pace 1 ") + b"slots"
+    pace.write_bytes(theirs)
+    with pace.open("rb") as file:
+        one, other = PaceTable(pace, clock=lambda: 1e6), PaceTable(pace, clock=lambda: 1e6)
+        assert not one.begin("host", at_once=1, delay_s=1.0)
+        assert other.begin("host", at_once=1, delay_s=1.0)
+        assert file.read() == theirs
+    for table in (one, other):
+        table.close()
+
+
 def test_a_file_that_is_none_of_paces_is_not_touched(pace: Path) -> None:
     pace.write_text('[crawl]\nname = "docs"\n')
     with pytest.raises(OSError, match="expected a file of paces"):
