@@ -11,7 +11,7 @@
 """
 
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
-from crawler.record.changes import NO_HTTPS, Change, has_copy, note_of
+from crawler.record.changes import Change, has_copy, note_of, seed_without_scheme
 from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import record_headers, validator
 from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record
@@ -19,7 +19,6 @@ from crawler.record.usage import with_usage, without_content
 
 __all__ = [
     "FILTER_REASONS",
-    "NO_HTTPS",
     "ArchiveFilter",
     "Change",
     "FoundLinks",
@@ -28,6 +27,7 @@ __all__ = [
     "header_time",
     "note_of",
     "record_headers",
+    "seed_without_scheme",
     "unfetched_record",
     "validator",
     "w3c_time",

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Final
 
 from crawler.page import Failure, Fetched, LinkKind, NotModified, PageRecord, Redirect, Rendering
-from frontier import Lease
+from frontier import Lease, LedgerEntry
 
 GONE = frozenset({404, 410})
 _MORE_NEXT_TIME = frozenset({"time", "disconnect", "partial"})
@@ -25,7 +25,7 @@ class Change(StrEnum):
     """the second time in a row, the server has nothing there"""
 
 
-NO_HTTPS: Final = "no-https"
+_NO_HTTPS: Final = "no-https"
 """What the ledger notes of a seed without a scheme whose host has no https."""
 _GONE: Final = str(Change.GONE)
 
@@ -57,5 +57,10 @@ def note_of(record: PageRecord) -> str | None:
     """What the ledger notes of a page that did not fail: why its links were not followed, why the archive does not have
     it, that it is gone, or that http was tried for it."""
     if record.kind == LinkKind.SEED and record.anchor is not None and None not in (record.redirect, record.message):
-        return NO_HTTPS
+        return _NO_HTTPS
     return record.not_followed or record.not_archived or (_GONE if record.change == _GONE else None)
+
+
+def seed_without_scheme(entry: LedgerEntry, url: str, /) -> str | None:
+    """How a seed was written for which http was tried, so that later visits try it, too; None for all others."""
+    return url.removeprefix("https://") if entry.reason == _NO_HTTPS else None

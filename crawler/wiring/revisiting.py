@@ -14,7 +14,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
 from crawler.page import SITEMAP, LinkKind
 from crawler.protocols import Discovery
-from crawler.record import NO_HTTPS
+from crawler.record import seed_without_scheme
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
@@ -65,10 +65,9 @@ class UrlsAgain:
 
     def _anchor(self, entry: LedgerEntry, url: str) -> str | None:
         """What was written of a seed without a scheme, unless https has answered at the last visit."""
-        if entry.reason == NO_HTTPS:
-            return self._without_scheme.get(entry.canonical) or url.removeprefix("https://")
-        has_answered = entry.state is UrlState.DONE or entry.kind != LinkKind.SEED
-        return None if has_answered else self._without_scheme.get(entry.canonical)
+        noted = seed_without_scheme(entry, url)
+        has_answered = noted is None and (entry.state is UrlState.DONE or entry.kind != LinkKind.SEED)
+        return None if has_answered else self._without_scheme.get(entry.canonical, noted)
 
     def _depth(self, entry: LedgerEntry) -> int:
         """A damaged entry has lost its depth. Then the page leads to no other pages."""

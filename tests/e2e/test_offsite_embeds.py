@@ -4,6 +4,8 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import pytest
+
 from crawler.testing.fetch.raw_server import Script, Seen, page
 from tests.e2e.crawling import COMPLETE
 from tests.e2e.operating import command_here
@@ -57,8 +59,11 @@ def test_an_embed_of_another_site_stays_one_if_the_frontier_is_rebuilt_from_the_
     assert asyncio.run(targets_asked(tmp_path, warc=False)) == {"/robots.txt", "/shown"}
 
 
-def test_an_embed_of_another_site_stays_one_if_it_is_fetched_again_because_its_record_is_lost(tmp_path: Path) -> None:
-    assert asyncio.run(targets_asked(tmp_path, warc=True)) == {"/robots.txt", "/shown"}
+@pytest.mark.parametrize("warc", [True, False], ids=["archive", "nothing-else"])
+def test_an_embed_of_another_site_stays_one_if_it_is_fetched_again_because_its_record_is_lost(
+    tmp_path: Path, warc: bool
+) -> None:
+    assert asyncio.run(targets_asked(tmp_path, warc=warc)) == {"/robots.txt", "/shown"}
     lose_records_of_images(tmp_path / "crawl")
     repaired = command_here("inspect", str(tmp_path / "crawl"), "fsck", "--refetch")
-    assert asyncio.run(targets_asked(tmp_path, warc=True)) == {"/shown"}, repaired.out
+    assert asyncio.run(targets_asked(tmp_path, warc=warc)) == {"/shown"}, repaired.out

@@ -113,6 +113,19 @@ def test_later_visits_try_http_too_and_none_of_them_is_a_failure(tmp_path: Path,
     assert_sound(tmp_path / "crawl")
 
 
+def test_a_seed_whose_record_is_lost_tries_http_too_when_it_is_fetched_again(tmp_path: Path, web: Web) -> None:
+    seed, crawl = f"https://h00000.{web.params.domain}/", tmp_path / "crawl"
+    assert onceover("crawl", *without_scheme(web.options), "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    for file in (crawl / "records").iterdir():
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if f'"url":"{seed}"' not in line))
+    assert onceover("inspect", "crawl", "fsck", "--refetch", cwd=tmp_path).code == COMPLETE
+    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    told = [(each.status, each.redirect) for each in records(crawl) if each.url == seed]
+    assert told == [(307, seed.replace("https", "http"))]
+    assert_sound(crawl)
+
+
 @pytest.mark.long
 def test_a_crawl_in_parts_tries_http_in_the_part_of_the_host(tmp_path: Path) -> None:
     with in_parts(tmp_path) as crawl:

@@ -12,7 +12,7 @@ from config import Config
 from crawler.discover.marks import EXTERNAL, after_redirect, is_after_redirect, is_check, name_of_page
 from crawler.discover.precedence import parallel_key
 from crawler.page import EMBEDDED, LinkKind, PageRecord
-from crawler.record import has_copy, note_of
+from crawler.record import has_copy, note_of, seed_without_scheme
 from crawler.url.urls import UrlReader
 from crawler.wiring.queue_settings import parallel_queues
 from frontier import CrawlUrl, LedgerEntry, UrlState
@@ -55,8 +55,10 @@ class RecordUrls:
         )
 
     def of_entry(self, entry: LedgerEntry, *, depth: int, kind: LinkKind | None) -> CrawlUrl | None:
-        """The URL of a ledger entry, to be crawled again; None if the current rules do not accept it. The output tells
-        the `kind` of a sitemap or an embed; the ledger tells others."""
+        """The URL of a ledger entry, to be crawled again; None if the current rules do not accept it. `depth`, and the
+        `kind` of a sitemap or an embed, are what the output tells, for an entry that has lost them by damage."""
+        if entry.depth is not None:
+            return self._again(entry, depth=entry.depth, kind=entry.kind)
         if (entry.via or "").endswith("/robots.txt"):
             kind = LinkKind.SITEMAP  # it leads to nothing else
         elif is_check(entry.canonical):
@@ -66,8 +68,13 @@ class RecordUrls:
         else:
             depth = depth if kind == LinkKind.SITEMAP else depth or 1
             kind = kind or (LinkKind.REDIRECT if is_after_redirect(entry.canonical) else LinkKind.LINK)
-        found = self.of_url(name_of_page(entry.canonical), depth=depth, kind=kind, via=entry.via)
-        return None if found is None else msgspec.structs.replace(found, canonical=entry.canonical)
+        return self._again(entry, depth=depth, kind=kind)
+
+    def _again(self, entry: LedgerEntry, *, depth: int, kind: str) -> CrawlUrl | None:
+        found = self.of_url(entry.url or name_of_page(entry.canonical), depth=depth, kind=kind, via=entry.via)
+        if found is None:
+            return None
+        return msgspec.structs.replace(found, canonical=entry.canonical, anchor=seed_without_scheme(entry, found.url))
 
 
 def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
