@@ -27,6 +27,8 @@ class PaceGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether it rests at least as long as the queue whose URL was fetched."""
     alone: bool = False
     """Whether it gets one request at a time, however many other crawls let run."""
+    whole_host: str | None = None
+    """The name of the host, if this is one of several of its queues that each keep a pace of their own."""
 
     def rest_after_s(self, cooldown_s: float) -> float:
         return max(self.delay_s, cooldown_s) if self.shares_cooldown else self.delay_s
@@ -112,14 +114,15 @@ class PacedFrontier(ForwardingFrontier):
 
     def _groups(self, lease: Lease, address: str | None, prerequisite: str | None) -> Sequence[PaceGroup]:
         """The groups whose server the next request of the lease asks. One for a prerequisite tells no Crawl-delay, but
-        waits for what other requests to its host tell."""
+        waits for what other requests to its host tell. A Crawl-delay holds for all queues of the host together."""
         groups = self._groups_of(prerequisite or lease.url.queue_key, address)
         crawl_delay_s = self._crawl_delay_of(lease.url.url) if prerequisite is None else None
         if not crawl_delay_s:
             return groups
         host, *others = groups
         delay_s = max(host.delay_s, crawl_delay_s)
-        return [msgspec.structs.replace(host, at_once=1, delay_s=delay_s, alone=True), *others]
+        name = host.whole_host or host.name
+        return [msgspec.structs.replace(host, name=name, at_once=1, delay_s=delay_s, alone=True), *others]
 
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""

@@ -56,8 +56,11 @@ def pace_groups(config: Config, latest: Callable[[], Config]) -> GroupsOf:
         return delays[1].of_queue(queue_key).politeness.min_delay_s
 
     def of_host(queue_key: str) -> PaceGroup:
+        host = host_of(queue_key)
+        site, mark, _ = host.partition("#")
         return PaceGroup(
-            name=group_of_host(host_of(queue_key)),
+            name=group_of_host(host),
+            whole_host=group_of_host(name_of_site(site)) if mark else None,
             at_once=sites.of_queue(queue_key).politeness.per_host,
             delay_s=delay_s(queue_key),
             shares_cooldown=True,

@@ -245,6 +245,20 @@ def test_the_delay_that_crawls_keep_together_is_the_one_that_holds_now() -> None
     assert [(each.delay_s, each.at_once) for each in groups_of("test,a", None)] == [(9.0, 2)]
 
 
+def test_a_crawl_delay_holds_for_all_parallel_queues_of_a_host_together() -> None:
+    config = loaded('frontier.parallel_queues=["a.test:4", "a.test:81:2"]').config
+    groups = [
+        group
+        for key in ("test,a#3", "test,a:81#1", "test,b")
+        for group in pace_groups(config, lambda: config)(key, None)
+    ]
+    assert [(each.name, each.whole_host) for each in groups] == [
+        ("host test,a#3", "host test,a"),
+        ("host test,a:81#1", "host test,a"),
+        ("host test,b", None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("queue", "host"),
     [

@@ -69,7 +69,14 @@ class Neighbour:
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
 
     def groups_of(self, queue_key: str, _: str | None) -> list[PaceGroup]:
-        host = PaceGroup(name=f"host {queue_key}", at_once=self._per_host, delay_s=self.delay_s, shares_cooldown=True)
+        site, mark, _ = queue_key.partition("#")
+        host = PaceGroup(
+            name=f"host {queue_key}",
+            whole_host=f"host {site}" if mark else None,
+            at_once=self._per_host,
+            delay_s=self.delay_s,
+            shares_cooldown=True,
+        )
         if self._address_rest_s is None:
             return [host]
         rest_s = self._address_rest_s

@@ -78,6 +78,22 @@ async def test_a_host_with_a_crawl_delay_gets_one_request_at_a_time_as_soon_as_o
     assert least_rest_s(log) >= 2.0
 
 
+@in_virtual_time
+async def test_a_host_with_a_crawl_delay_gets_one_request_at_a_time_also_if_a_crawl_has_parallel_queues_for_it(
+    pace: Path,
+) -> None:
+    log: list[Request] = []
+    parallel = Neighbour("parallel", pace, log, delay_s=0.1, crawl_delay_s=2.0)
+    plain = Neighbour("plain", pace, log, delay_s=0.1, crawl_delay_s=2.0)
+    await parallel.begin("host#0", "host#1", pages=5)
+    await plain.begin("host")
+    for crawl in (parallel, plain):
+        await crawl.end()
+    assert len(log) == 20
+    assert at_once(log) == 1
+    assert least_rest_s(log) >= 2.0
+
+
 def test_a_crawl_counts_the_requests_of_crawls_that_allow_more_at_once(pace: Path) -> None:
     strict, first, second = (PaceTable(pace, clock=lambda: 100.0) for _ in range(3))
     for crawl in (first, second):
