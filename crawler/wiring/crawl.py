@@ -187,7 +187,7 @@ async def _make_components(
     stack: AsyncExitStack,
 ) -> Adjustable:
     """Make the other components, and the engine over them. `stack` closes them."""
-    config, frontier, notes = loaded.config, kept.frontier, kept.state.notes
+    config, frontier, state, notes = loaded.config, kept.frontier, kept.state, kept.state.notes
     full_disk = FullDiskRetry(
         pause=partial(frontier.pauses.pause, by="output"),
         resume=partial(frontier.pauses.resume, by="output"),
@@ -207,8 +207,8 @@ async def _make_components(
         config,
         directory,
         frontier.pauses,
-        next_number=partial(_next_number, kept.state),
-        latest_at=partial(_latest_at, kept.state),
+        next_number=lambda: state.next_number if isinstance(state, Numbering) else 0,
+        latest_at=lambda: state.latest_at if isinstance(state, Timing) else None,
         forget_before=sinks.forget_before,
     )
     fetchers = await open_fetchers(
@@ -216,7 +216,7 @@ async def _make_components(
     )
     http = fetchers.http
     refusals = RefusalCounts(notes)
-    planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
+    planning, visiting = revisits(loaded, directory, state, frontier, scope=latest.scope)
     read_pdf = content.pdf_reading(config, stack)
     components = Components(
         preferences=content.preferences(config),
@@ -250,16 +250,6 @@ async def _make_components(
         frontier=frontier,
         tell_sinks=sinks.tell,
     )
-
-
-def _next_number(state: FrontierState) -> int:
-    """The number of the next page; 0 if the frontier tells none."""
-    return state.next_number if isinstance(state, Numbering) else 0
-
-
-def _latest_at(state: FrontierState) -> float | None:
-    """When the latest page was fetched, or later; None if the frontier does not tell."""
-    return state.latest_at if isinstance(state, Timing) else None
 
 
 def _engine(config: Config, components: Components, frontier: Frontier, *, on_stop: Callable[[], None]) -> Engine:
