@@ -4,6 +4,7 @@ import logging
 from typing import Final
 
 from config import Config
+from crawler.discover.marks import is_after_redirect, name_of_page, names_after_redirects
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import replaced_directories
 from crawler.page import PageRecord, counts_as_page
@@ -11,7 +12,7 @@ from crawler.status import number_of
 from crawler.url.urls import UrlReader
 from crawler.wiring.recovery.entries import RecordUrls
 from crawler.write.records import newest_records
-from frontier import Frontier, LedgerEntry, NumberReads, UrlState
+from frontier import CrawlUrl, Frontier, LedgerEntry, NumberReads, UrlState
 
 FOREIGN_IN_A_ROW: Final = 10_000
 """After so many records of other parts in a row, a part looks no further in a directory that it has replaced."""
@@ -37,7 +38,7 @@ async def requeue_newer_output(
         url = record_urls.of_record(record)
         if url is None:
             continue
-        entry = await frontier.status_of(url.canonical)
+        entry = await _entry_of(record, url, frontier)
         highest = max(highest, record.number)
         if _was_settled(record, entry, numbers):
             known_in_a_row += 1
@@ -77,7 +78,7 @@ async def numbers_owed_by_replaced_output(
         settled_in_a_row = foreign_in_a_row = 0
         for record in newest_records(CrawlDirectory(replaced).records):
             url = record_urls.of_record(record)
-            entry = None if url is None else await frontier.status_of(url.canonical)
+            entry = None if url is None else await _entry_of(record, url, frontier)
             if entry is None:
                 foreign_in_a_row += 1
             elif entry.state is not UrlState.PENDING:
@@ -89,6 +90,18 @@ async def numbers_owed_by_replaced_output(
             if settled_in_a_row > 2 * in_flight or foreign_in_a_row > FOREIGN_IN_A_ROW:
                 break
     return owed
+
+
+async def _entry_of(record: PageRecord, url: CrawlUrl, frontier: Frontier) -> LedgerEntry | None:
+    """What the ledger has of the URL of a record, which does not tell how many redirects in a row have led there; the
+    name of the URL may do so."""
+    entry = await frontier.status_of(url.canonical)
+    if entry is None and is_after_redirect(url.canonical):
+        for name in names_after_redirects(name_of_page(url.canonical)):
+            found = await frontier.status_of(name)
+            if found is not None and found.number >= record.number:
+                return found
+    return entry
 
 
 def _was_settled(record: PageRecord, entry: LedgerEntry | None, numbers: NumberReads | None) -> bool:
