@@ -3,9 +3,9 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
-from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
@@ -90,9 +90,11 @@ async def download_file(actions: Actions, request: web.Request) -> web.StreamRes
         hdrs.CONTENT_DISPOSITION: f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "X-Content-Type-Options": "nosniff",
     }
-    tag = await asyncio.to_thread(_tag_of, path)
-    if request.method == "GET" and hdrs.RANGE in request.headers and not _has_begun_with(tag, request):
-        return await _send_whole(request, path, {**headers, hdrs.ETAG: tag})
+    if request.method == "GET" and hdrs.RANGE in request.headers:
+        with suppress(FileNotFoundError), path.open("rb") as content:
+            status = os.fstat(content.fileno())
+            if not _has_begun_with(_tag_of(status), request):
+                return await _send_whole(request, content, status, headers)
     response = web.FileResponse(path, headers=headers)
     # With this, aiohttp reads the file itself, and compresses nothing. If a connection is aborted while asyncio lets
     # the system send a file, the next connection with its number is never answered.
@@ -100,9 +102,8 @@ async def download_file(actions: Actions, request: web.Request) -> web.StreamRes
     return response
 
 
-def _tag_of(path: Path) -> str:
+def _tag_of(status: os.stat_result) -> str:
     """The entity tag of a file, as aiohttp writes it."""
-    status = path.stat()
     return f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
 
 
@@ -111,19 +112,22 @@ def _has_begun_with(tag: str, request: web.Request) -> bool:
     return hdrs.IF_RANGE not in request.headers or request.if_range is not None or request.headers[hdrs.IF_RANGE] == tag
 
 
-async def _send_whole(request: web.Request, path: Path, headers: Mapping[str, str]) -> web.StreamResponse:
-    response = web.StreamResponse(headers=headers)
-    with path.open("rb") as file:
-        response.content_length = os.fstat(file.fileno()).st_size
-        try:
-            await response.prepare(request)
-            while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
-                async with asyncio.timeout(READING_S):
-                    await response.write(piece)
-        except (OSError, TimeoutError):
-            # The client is gone, or does not read; or the disk does not. An error can't be told any more.
-            if request.transport is not None:
-                request.transport.abort()
+async def _send_whole(
+    request: web.Request, content: BinaryIO, status: os.stat_result, headers: Mapping[str, str]
+) -> web.StreamResponse:
+    """With the headers that aiohttp gives to files, so that the client can go on with this one."""
+    response = web.StreamResponse(headers={**headers, hdrs.ETAG: _tag_of(status), hdrs.ACCEPT_RANGES: "bytes"})
+    response.last_modified = status.st_mtime
+    response.content_length = status.st_size
+    try:
+        await response.prepare(request)
+        while piece := await asyncio.to_thread(content.read, _PIECE_BYTES):
+            async with asyncio.timeout(READING_S):
+                await response.write(piece)
+    except OSError:
+        # The client is gone, or does not read; or the disk does not. An error can't be told any more.
+        if request.transport is not None:
+            request.transport.abort()
     return response
 
 
