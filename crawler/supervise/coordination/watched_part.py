@@ -120,7 +120,12 @@ def _without_leases(frontier: FrontierStats) -> FrontierStats:
     """As the next process opens it: what was in flight waits, and all hosts rest first."""
     active = frontier.in_process_queues + frontier.ready_queues
     return msgspec.structs.replace(
-        frontier, in_process=0, in_process_queues=0, ready_queues=0, snoozed_queues=frontier.snoozed_queues + active
+        frontier,
+        in_process=0,
+        in_process_queues=0,
+        awaits_limit=0,
+        ready_queues=0,
+        snoozed_queues=frontier.snoozed_queues + active,
     )
 
 

@@ -197,7 +197,9 @@ def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
         waiting="all 3 hosts rest",
         links_wait="Redis is slow",
         recent_pages_per_s=2.0,
-        frontier=frontier_stats(pending=7, in_process=3, in_process_queues=2, ready_queues=1, snoozed_queues=4),
+        frontier=frontier_stats(
+            pending=7, in_process=3, in_process_queues=2, awaits_limit=1, ready_queues=1, snoozed_queues=4
+        ),
     )
     part = WatchedPart()
     found = []
