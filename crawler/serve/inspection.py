@@ -55,8 +55,11 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why_not_begun(directory: Path) -> str | None:
-    """Why nothing can be asked of the crawl in a directory: no process has ever run it."""
-    return None if CrawlDirectory(directory).lock.exists() else f"the crawl in {directory} has not begun yet"
+    """Why nothing can be asked of the crawl in a directory: no process has ever run it. One that was made of a copy has
+    no lock."""
+    crawl = CrawlDirectory(directory)
+    has_begun = crawl.lock.exists() or crawl.configuration.exists()
+    return None if has_begun else f"the crawl in {directory} has not begun yet"
 
 
 async def ask_status(directory: Path) -> Answered | None:

@@ -102,6 +102,21 @@ async def test_a_command_that_failed_says_why_and_the_log_has_what_nobody_expect
         await Commands().operate(tmp_path, Resume())
 
 
+async def test_a_crawl_that_was_restored_from_a_copy_can_be_paused_before_it_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "crawl.toml").touch()  # but no lock
+    given: list[tuple[str, ...]] = []
+
+    async def run(*arguments: str) -> tuple[int, bytes, str]:
+        given.append(arguments)
+        return 0, b"", ""
+
+    monkeypatch.setattr(inspection, "run_command", run)
+    await Commands().operate(tmp_path, Pause(reason="rain"))
+    assert given == [("pause", "--reason=rain", str(tmp_path))]
+
+
 @pytest.mark.parametrize("request_of_somebody", [Pause(reason="rain"), Resume()], ids=["pause", "resume"])
 async def test_a_crawl_that_has_not_begun_is_refused_like_any_other_request_without_a_process(
     request_of_somebody: Pause | Resume, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
