@@ -22,7 +22,7 @@ from crawler.wiring.recovery.recover import recover
 from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.storage import open_state
-from frontier import MAX_HISTORY, LedgerEntry
+from frontier import MAX_HISTORY, LedgerEntry, UrlState
 
 
 def configured(folder: Path) -> tuple[Loaded, CrawlDirectory]:
@@ -70,6 +70,17 @@ def test_a_temporary_file_of_visits_that_does_not_fit_is_told_with_what_to_do(tm
         settled.close()
     assert fit[0]
     assert not fit[-1]
+
+
+@pytest.mark.parametrize(("reason", "anchor"), [("no-https", "b.test/"), ("dns", None), (None, None)])
+def test_a_seed_without_a_scheme_has_none_when_it_is_fetched_again(
+    tmp_path: Path, reason: str | None, anchor: str | None
+) -> None:
+    loaded, _ = configured(tmp_path)
+    entry = LedgerEntry(canonical="https://b.test/", state=UrlState.DONE, number=1, found_at=0.0, reason=reason)
+    again = RecordUrls(loaded.config, url_reader(loaded)).of_entry(entry, depth=0, kind=None)
+    assert again is not None
+    assert (again.kind, again.anchor) == ("seed", anchor)
 
 
 def entries(loaded: Loaded, crawl: CrawlDirectory, records: Sequence[dict[str, object]]) -> list[LedgerEntry]:
