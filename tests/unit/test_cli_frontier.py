@@ -70,6 +70,20 @@ def test_an_export_is_imported_whole_and_a_second_time_without_change(tmp_path: 
     assert {url: entry.state for url, entry in before.items()} == {url: entry.state for url, entry in after.items()}
 
 
+def test_an_imported_seed_without_a_scheme_still_has_none(tmp_path: Path) -> None:
+    here, there = made(tmp_path / "here"), made(tmp_path / "there")
+    run("add", here, "A.test", "https://b.test/", "--force")
+    lines = run("frontier", "export", here, "--pending")
+    told = [msgspec.json.decode(line) for line in lines.splitlines()]
+    assert [(line["url"], line.get("anchor")) for line in told] == [
+        ("https://a.test/", "A.test"),
+        ("https://b.test/", None),
+    ]
+    run("frontier", "import", there, given=lines)
+    again = [msgspec.json.decode(line) for line in run("frontier", "export", there, "--pending").splitlines()]
+    assert [line.get("anchor") for line in again] == ["A.test", None]
+
+
 def test_an_export_goes_on_behind_the_last_line_that_was_got(tmp_path: Path) -> None:
     here = made(tmp_path / "here", hosts=2, fetched=1)
     lines = run("frontier", "export", here).splitlines()

@@ -56,6 +56,7 @@ def _url(crawl: OperatedCrawl, line: Line) -> CrawlUrl:
         depth=line.depth,
         via=line.via,
         kind=line.kind,
+        anchor=line.anchor,
         precedence=line.precedence,
         link_count=1 if line.hit_count is None else line.hit_count,
     )

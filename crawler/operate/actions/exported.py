@@ -6,7 +6,7 @@ import msgspec
 
 from crawler.control.requests import MAX_PRECEDENCE
 from crawler.operate.actions.forms import digest_bytes, moment, seconds
-from crawler.page import digest_text
+from crawler.page import LinkKind, digest_text
 from frontier import KnownUrl, UrlState
 
 MAX_LINK_COUNT: Final = 1 << 53
@@ -28,6 +28,8 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     depth: Annotated[int, msgspec.Meta(ge=0, le=_MAX_DEPTH)] = 0
     via: str | None = None
     kind: str = "link"
+    anchor: str | None = None
+    """Of a seed without a scheme, as it was written."""
     found_at: str | None = None
     """Moments are RFC 3339."""
     due_at: str | None = None
@@ -80,6 +82,7 @@ def line_of(known: KnownUrl) -> Line:
         depth=waiting.depth,
         via=waiting.via,
         kind=waiting.kind,
+        anchor=waiting.anchor if waiting.kind == LinkKind.SEED else None,
         found_at=moment(entry.found_at),
         due_at=moment(known.due_at),
         hit_count=entry.hit_count,
