@@ -140,6 +140,7 @@ def _repair_location(batch: RepairBatch, pending: PendingUrl, due_ms: int | None
     url, counters = pending.url, batch.counters
     counters.next_number = number_after(counters.next_number, pending.number)
     counters.next_ordinal = max(counters.next_ordinal, (pending.order & ORDINAL_MASK) + 1)
+    counters.note_fetch(None if url.last_visit is None else url.last_visit.fetched_at)
     here = Location(pending.number, url.queue_key, pending.order, due_ms)
     key = ledger_key(url.canonical)
     location = decode_location(batch.get(key), url.canonical)
@@ -160,6 +161,7 @@ def _count_entries(store: LevelDBStore, counters: Counters) -> None:
     for found in store.full_scan.entries():
         if not isinstance(found, Damaged):
             counters.admitted += 1
+            counters.note_fetch(found[0].fetched_at)
             count_state(counters, found[0].state)
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import plyvel
 import pytest
 
-from crawler.testing.frontier.crawls import DONE, drain, next_lease, page, pages
+from crawler.testing.frontier.crawls import DONE, START, drain, next_lease, page, pages
 from crawler.testing.loops import in_virtual_time
-from frontier import StoreFailed
+from frontier import Outcome, Recrawling, StoreFailed, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.terms import Terms
 from frontier.upkeep.repair import repair
@@ -126,6 +126,22 @@ async def test_damaged_counters_are_refused_but_for_repair(tmp_path: Path) -> No
         assert await frontier.add([page("h0", "p0"), page("new")]) == 1
         assert (await drain(frontier))[-1] != ""
     await check(tmp_path)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@in_virtual_time
+async def test_the_latest_fetch_is_known_again_after_counters_were_damaged(tmp_path: Path, waits: bool) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add([page("a", "1")])
+        outcome = Outcome(state=UrlState.DONE, status=200, fetched_at=START + 500)
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
+        if waits:
+            assert isinstance(frontier, Recrawling)
+            assert await frontier.readmit([page("a", "1")]) == 1
+    damage(tmp_path, b"Mcounters")
+    mended(tmp_path)
+    async with Crawl(tmp_path).opened() as frontier:
+        assert frontier._store.counters.fetched_at == START + 500
 
 
 @in_virtual_time
