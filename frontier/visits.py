@@ -32,7 +32,7 @@ class VisitsSince(msgspec.Struct, frozen=True, kw_only=True):
     """The visits since something happened. Numbers tell it also if a clock was set back."""
 
     number: int = 0
-    """The lowest number of such a visit; 0 if that is not known."""
+    """The lowest number of such a visit, unless the page waited already; 0 if that is not known."""
     at: float = 0.0
     """Seconds since 1970."""
     latest_at: float = math.inf
