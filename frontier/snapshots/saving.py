@@ -118,9 +118,8 @@ class Snapshots:
         return self._directory / f"snapshot-{journal_end}"
 
     def _write(self, path: Path, content: BytesIO) -> None:
-        if (
-            _file_number(self._directory.parent) != self._parent
-        ):  # another crawl may be there, with snapshots of its own
+        if _file_number(self._directory.parent) != self._parent:
+            # Another crawl may be there, with snapshots of its own.
             raise OSError(f"{self._directory.parent} was deleted, moved or replaced")
         self._directory.mkdir(exist_ok=True)
         new = path.with_suffix(".new")
