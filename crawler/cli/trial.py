@@ -5,6 +5,7 @@ import os
 import textwrap
 from collections import defaultdict
 from collections.abc import Container, Iterator
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -72,7 +73,7 @@ def try_(configuration: str, urls: tuple[str, ...], settings: tuple[str, ...], a
         options: dict[str, tuple[str, object]] = {"crawl.seeds": ("URL", list(urls))}
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ)
     with warning_on(diagnostics()), blaming(plugins_of(loaded.config)):
-        tried = in_event_loop(_try(loaded, urls))
+        tried = in_event_loop(partial(_try, loaded, urls))
     for number, each in enumerate(tried):
         if as_json:
             say_result(msgspec.json.encode(each))

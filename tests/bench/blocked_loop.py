@@ -5,7 +5,7 @@
 
 import asyncio
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -51,15 +51,15 @@ def main() -> None:
     in_event_loop: Any = running.in_event_loop
     holds: list[float] = []
 
-    def watched(work: Coroutine[Any, Any, Any]) -> Any:
+    def watched(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         async def both() -> Any:
             watching = asyncio.create_task(_watch(holds))
             try:
-                return await work
+                return await work()
             finally:
                 watching.cancel()
 
-        return in_event_loop(both())
+        return in_event_loop(both)
 
     running.in_event_loop = watched
     try:

@@ -28,6 +28,7 @@ def command_here(*arguments: str, given: bytes = b"") -> Ended:
     code: object = None
     with pytest.MonkeyPatch.context() as patch, CliRunner().isolation(given) as (out, err, _):
         patch.setattr(sys, "argv", ["onceover", *arguments])
+        patch.setattr(sys, "unraisablehook", sys.unraisablehook)  # to which it is set back afterwards
         try:
             main()
         except SystemExit as ended:

@@ -38,6 +38,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM]
 ONE_AT_A_TIME = setting("fetch.concurrency=1", "fetch.spare=0")
 """So the crawl of the long web always has a page in flight, and takes so long that it can be met on its way."""
 AT_ONCE = setting("fetch.concurrency=64", "politeness.per_host=8")
+STOPPED_BEFORE_THE_END = "onceover: stopped before the end; what was saved is kept\n"
 
 
 @pytest.fixture(scope="module")
@@ -262,9 +263,11 @@ import signal, sys
 from crawler.cli import main
 from crawler.cli.run import running
 
+number = int(sys.argv.pop())
+
 class Finalized:
     def __del__(self):
-        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(number)
 
 settle = running.settle_allocator
 running.settle_allocator = lambda: (Finalized(), settle())[1]
@@ -273,11 +276,35 @@ main()
 """
 
 
-def test_a_signal_that_python_drops_ends_a_crawl_nevertheless(tmp_path: Path, web: Web) -> None:
-    """What a handler raises within a finalizer is told on stderr, and nobody catches it."""
-    crawl = [sys.executable, "-c", LOSING, "crawl", *web.options, "--dir", "crawl"]
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_that_python_drops_ends_a_crawl_nevertheless(tmp_path: Path, web: Web, number: signal.Signals) -> None:
+    """Nobody catches what a handler raises within a finalizer."""
+    crawl = [sys.executable, "-c", LOSING, "crawl", *web.options, "--dir", "crawl", str(int(number))]
     ended = subprocess.run(crawl, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=MAX_WAIT_S)
-    assert ended.returncode == STOPPED, ended
+    assert (ended.returncode, ended.stderr.lstrip()) == (STOPPED, STOPPED_BEFORE_THE_END), ended
+    assert not has_records(tmp_path / "crawl")
+
+
+BEGINNING = """
+import signal, sys
+from crawler.cli import main
+from crawler.cli.run import running
+
+number = int(sys.argv.pop())
+loop_factory = running._loop_factory
+running._loop_factory = lambda: (signal.raise_signal(number), loop_factory())[1]
+sys.argv[0] = "onceover"
+main()
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_before_the_event_loop_runs_ends_a_crawl_in_order(
+    tmp_path: Path, web: Web, number: signal.Signals
+) -> None:
+    crawl = [sys.executable, "-c", BEGINNING, "crawl", *web.options, "--dir", "crawl", str(int(number))]
+    ended = subprocess.run(crawl, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=MAX_WAIT_S)
+    assert (ended.returncode, ended.stderr.lstrip()) == (STOPPED, STOPPED_BEFORE_THE_END), ended
     assert not has_records(tmp_path / "crawl")
 
 

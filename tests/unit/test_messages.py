@@ -33,6 +33,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
     """The exit code and what went to stderr."""
     monkeypatch.setattr(sys, "argv", ["onceover", *arguments])
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # to which it is set back afterwards
     with pytest.raises(SystemExit) as ended:
         main()
     assert isinstance(ended.value.code, int)

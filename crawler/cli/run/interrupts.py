@@ -5,9 +5,9 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 from crawler.codes.exit_codes import STOPPED
 from crawler.engine import Ending
@@ -16,29 +16,31 @@ from crawler.status import when_done
 log = logging.getLogger(__name__)
 
 
-class Interrupt:
-    """Ends a command at any point, as Ctrl-C does. It remembers that it was called, because Python drops exceptions in
-    a finalizer or in a callback of its importer."""
+class _Dropped:
+    """Remembers that a signal came whose exception Python dropped, as it does in a finalizer or in a callback of its
+    importer. It says nothing of it: the command ends as if it had been raised."""
 
     def __init__(self) -> None:
-        self.was_called = False
+        self.was_interrupted = False
 
-    def __call__(self, number: int, frame: FrameType | None, /) -> None:
-        self.was_called = True
-        raise KeyboardInterrupt
+    def __call__(self, dropped: "sys.UnraisableHookArgs", /) -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            self.was_interrupted = True
+        else:
+            sys.__unraisablehook__(dropped)
 
 
 def interrupt_on_signals() -> None:
-    """Let each of the signals end the command. Call it before a crawl has an event loop."""
-    interrupt = Interrupt()
+    """Let each of the signals end the command at any point, as Ctrl-C does. Call it before a crawl has an event
+    loop."""
+    sys.unraisablehook = _Dropped()
     for number in ending_signals():
-        signal.signal(number, signal.default_int_handler if number is signal.SIGINT else interrupt)
+        signal.signal(number, signal.default_int_handler)
 
 
 def _was_interrupted() -> bool:
-    """Whether SIGTERM or SIGHUP came, but Python dropped the exception."""
-    handler = signal.getsignal(signal.SIGTERM)
-    return isinstance(handler, Interrupt) and handler.was_called
+    """Whether a signal came, but Python dropped the exception."""
+    return isinstance(sys.unraisablehook, _Dropped) and sys.unraisablehook.was_interrupted
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:

@@ -36,7 +36,7 @@ def run_on_machine(reached: Loaded, directory: Path, *, max_parts: int, as_json:
     """Run up to `max_parts` parts of the crawl that the server of `reached` has, with this directory. Returns the exit
     code. Raises `PartFailed` if a part can't go on, `ConfigError` and `DirectoryRefused`."""
     console = diagnostics()
-    result = in_event_loop(_run(reached, directory, max_parts, console))
+    result = in_event_loop(partial(_run, reached, directory, max_parts, console))
     if isinstance(result, CrawlResult):
         print_result(result, as_json=as_json, again=how_to_go_on(directory))
     elif as_json:

@@ -1,6 +1,7 @@
 """The process of a part, which a supervisor starts."""
 
 import socket
+from functools import partial
 
 import click
 
@@ -30,7 +31,7 @@ def run_part(descriptor: int) -> int:
     with connected.dup() as again:
         try:
             with blaming(plugins):
-                return in_event_loop(_run(connected, plugins))
+                return in_event_loop(partial(_run, connected, plugins))
         except PluginFailed as error:
             # A task that raises SystemExit ends the event loop at once, and the line with it.
             again.setblocking(True)

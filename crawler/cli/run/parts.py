@@ -39,7 +39,7 @@ def run_in_parts(
     with locked as plan, logging_to(plan.directory.log, loaded.config, console):
         warn_of_address_space()
         tell_changed(changed, console)
-        result = in_event_loop(_run(plan, console))
+        result = in_event_loop(partial(_run, plan, console))
         plan.directory.ending = result.ending
     print_result(result, as_json=as_json, again=again)
     return result

@@ -4,9 +4,11 @@ import asyncio
 import gc
 import logging
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +18,7 @@ import msgspec
 from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
-from crawler.cli.run.interrupts import Interrupts, Stopping, ask_before_leaving, interrupts
+from crawler.cli.run.interrupts import Interrupts, Stopping, ask_before_leaving, ending_signals, interrupts
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, tell_changed, warn_of_address_space
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory
@@ -59,8 +61,8 @@ def run_crawl(
         warn_of_address_space()
         # Outside of the loop too, because a task that raises SystemExit ends it at once.
         with _logging_errors(directory.log), blaming(plugins_of(loaded.config)):
-            running = _run(loaded, directory, console, rebuild=rebuild, start=start, changed=changed)
-            result = in_event_loop(running)
+            run = partial(_run, loaded, directory, console, rebuild=rebuild, start=start, changed=changed)
+            result = in_event_loop(run)
         directory.ending = result.ending
     print_result(result, as_json=as_json, again=again)
     return result
@@ -178,7 +180,7 @@ async def _keep_running(display: Coroutine[None, None, None]) -> None:
         log.exception("progress can't be shown any more; the crawl goes on")
 
 
-def in_event_loop(work: Coroutine[None, None, _Result]) -> _Result:
+def in_event_loop(work: Callable[[], Coroutine[None, None, _Result]]) -> _Result:
     """Run what runs a crawl. Raises `click.Abort` if it was cancelled."""
     # Reference counting frees most objects of a page. The default frequency of garbage collection costs 5 % of the
     # rate.
@@ -186,11 +188,20 @@ def in_event_loop(work: Coroutine[None, None, _Result]) -> _Result:
     gc.set_threshold(100_000, 20, 100)
     # While a thread reads a large page, the event loop waits this long for the interpreter each time it wakes up.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        try:
-            return runner.run(work)
-        except asyncio.CancelledError:
-            raise click.Abort from None  # by a signal, before the crawl began
+    # A signal between the making of a coroutine and its start would leave one that was never awaited.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())
+
+    async def begin() -> _Result:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return await work()
+
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(begin())
+    except asyncio.CancelledError:
+        raise click.Abort from None  # by a signal, before the crawl began
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
