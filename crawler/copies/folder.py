@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crawler.disk.directory import COPYING, CrawlDirectory
-from crawler.disk.durable_file import is_open_as
+from crawler.disk.durable_file import is_open_as, opened_folder
 from crawler.disk.permissions import lock_now, why_not_writable
 
 
@@ -24,8 +24,7 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise CopyRefused(why_not_writable(directory.path) or f"{folder} can't be made: {error.strerror}") from error
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened_folder(folder) as descriptor:
         in_use = f"another process copies {directory.path}: wait until it has finished"
         lock_now(descriptor, folder, refused=CopyRefused, in_use=in_use)
         if not is_open_as(descriptor, folder):
@@ -35,8 +34,6 @@ def frozen_folder(directory: CrawlDirectory) -> Iterator[None]:
             yield
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(descriptor)
 
 
 def check_no_file(path: Path) -> None:

@@ -73,11 +73,18 @@ def naming(path: Path) -> Iterator[None]:
 
 def sync_directory(path: Path) -> None:
     """Bring the names of the files in a folder onto the disk. Raises `OSError`."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with opened_folder(path) as descriptor:
+        os.fsync(descriptor)
+
+
+@contextmanager
+def opened_folder(path: Path) -> Iterator[int]:
+    """A folder that is open in this context, by its descriptor. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(directory)
+        yield descriptor
     finally:
-        os.close(directory)
+        os.close(descriptor)
 
 
 def is_open_as(descriptor: int, path: Path) -> bool:

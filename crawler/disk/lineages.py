@@ -11,7 +11,6 @@ probability of some millionths.
 """
 
 import fcntl
-import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import Final
 import msgspec
 
 from crawler.disk.directory import LINEAGES, DirectoryRefused
-from crawler.disk.durable_file import read_file, replace_file
+from crawler.disk.durable_file import opened_folder, read_file, replace_file
 from frontier import MAX_LINEAGE
 
 LAST_IN_ORDER: Final = (1 << 16) - 1
@@ -154,9 +153,6 @@ def draw(drawn: Sequence[Block], *, parts: int, above: int | None = None) -> Blo
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """Several backups of one crawl may begin at the same time, and while it runs."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened_folder(directory) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)

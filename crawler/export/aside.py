@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from crawler.codes.full_disk import DISK_FULL
-from crawler.disk.durable_file import is_open_as, sync_directory
+from crawler.disk.durable_file import is_open_as, opened_folder, sync_directory
 from crawler.disk.layout import own_place
 from crawler.disk.permissions import lock_now
 from crawler.export.writers import ExportRefused
@@ -108,12 +108,9 @@ def ensure_apart(to: Target, directory: Path) -> None:
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
     """Lets no other export write into a folder. Raises `ExportRefused`."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _lock(fd, folder)
+    with opened_folder(folder) as descriptor:
+        _lock(descriptor, folder)
         yield
-    finally:
-        os.close(fd)
 
 
 def _lock(descriptor: int, path: Path) -> None:
