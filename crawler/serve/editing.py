@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from config import ConfigError, Loaded, Problem, differences, parse_toml, settings
+from config import ConfigError, Loaded, Problem, differences, settings
 from config.loading.sources import Entry, override_source
 from config.show.render import value_text
 from config.show.rewrite import rewrite_toml
@@ -15,7 +15,7 @@ from crawler.codes.full_disk import DISK_FULL
 from crawler.control.replies import SettingChange
 from crawler.disk.durable_file import replace_file, sync_directory
 from crawler.operate.settings.plan import setting_change
-from crawler.serve.folder import SUFFIX, outside_of, read_as, read_file
+from crawler.serve.folder import SUFFIX, Found, outside_of, read_as, read_file, values_in
 from crawler.wiring.configuration import setting_values
 
 _OPTION: Final = "--set"
@@ -83,15 +83,10 @@ def edit(home: Path, name: str, texts: Sequence[str]) -> Edited:
         after = rewrite_toml(before.decode("utf-8-sig"), values).encode()
     except ValueError as error:
         raise Unwritable(f"{path} can't be changed by a program: {error}; {_INSTEAD}") from error
-    try:
-        new = read_as(home, name, after, stays_in=old.plan.directory)
-    except OSError as error:
-        raise _full_or_unwritable(home, error) from error
-    if new.problems or new.loaded is None:
-        raise ConfigError([Problem(each) for each in new.problems])
-    changes = _changes_of_next_start(old.loaded, new.loaded)
-    _refuse_unlike(path, values, new.loaded, {each.key for each in changes})
-    given = {key: settings()[key].value_in(new.loaded.lasting) for key in values}
+    new = _read_new(home, name, after, old)
+    changes = _changes_of_next_start(old.loaded, new)
+    _refuse_unlike(path, values, new, {each.key for each in changes})
+    given = {key: settings()[key].value_in(new.lasting) for key in values}
     return Edited(
         path=path,
         before=before,
@@ -118,30 +113,29 @@ def replace_text(home: Path, name: str, text: str, *, before: str) -> Edited:
     if read_text(home, name) != before:
         raise Unwritable(f"{name}{SUFFIX} was changed by somebody else meanwhile: read it again, and change that")
     path = _file(home, name)
-    outside = outside_of(home, _parsed(text), instead_of=_parsed(before))
+    outside = outside_of(home, values_in(text.encode()), instead_of=values_in(before.encode()))
     if problems := [Problem(each) for each in outside]:
         raise ConfigError(problems)
     old = read_file(home, path)
-    try:
-        new = read_as(home, name, text.encode(), stays_in=None if old.plan is None else old.plan.directory)
-    except OSError as error:
-        raise _full_or_unwritable(home, error) from error
-    if new.problems or new.loaded is None:
-        raise ConfigError([Problem(each) for each in new.problems])
+    new = _read_new(home, name, text.encode(), old)
     return Edited(
         path=path,
         before=before.encode(),
         after=text.encode(),
         settings=[],
-        changes=[] if old.loaded is None else _changes_of_next_start(old.loaded, new.loaded),
+        changes=[] if old.loaded is None else _changes_of_next_start(old.loaded, new),
     )
 
 
-def _parsed(text: str) -> dict[str, object]:
+def _read_new(home: Path, name: str, text: bytes, old: Found) -> Loaded:
+    """What the file of a crawl would say with this text. Raises as `edit` does."""
     try:
-        return parse_toml(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return {}  # told when it is read, with the line
+        new = read_as(home, name, text, stays_in=None if old.plan is None else old.plan.directory)
+    except OSError as error:
+        raise _full_or_unwritable(home, error) from error
+    if new.problems or new.loaded is None:
+        raise ConfigError([Problem(each) for each in new.problems])
+    return new.loaded
 
 
 def _file(home: Path, name: str) -> Path:

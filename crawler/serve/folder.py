@@ -108,11 +108,15 @@ def clear_remains(home: Path) -> dict[str, Path]:
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
     """What is wrong with the configuration of a crawl that a program wants to create. It may not name files outside the
     folder, nor programs, nor secrets, nor a server for the links of parts."""
+    return tuple(outside_of(home, values_in(text))) or read_as(home, name, text).problems
+
+
+def values_in(text: bytes) -> dict[str, object]:
+    """What a configuration sets, unchecked; nothing if it can't be read, which `read_as` tells, with the line."""
     try:
-        outside = tuple(outside_of(home, parse_toml(text.decode("utf-8-sig"))))
+        return parse_toml(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        outside = ()  # told when it is read, with the line
-    return outside or read_as(home, name, text).problems
+        return {}
 
 
 def read_as(home: Path, name: str, text: bytes, *, stays_in: str | None = None) -> Found:
