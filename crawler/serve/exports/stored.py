@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -135,10 +136,8 @@ class ExportFolders:
         files = tuple(_complete_files(self.files_of(export)))
         manifest = None
         if export.what.format != "wacz":
-            try:
+            with suppress(ExportRefused, OSError):
                 manifest = read_manifest(manifest_path(self.files_of(export), export.what.table))
-            except (ExportRefused, OSError):
-                manifest = None
         return ExportForm(
             **msgspec.structs.asdict(export),
             share=1.0 if export.state == "complete" else self._share(export, manifest),
