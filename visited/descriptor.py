@@ -13,14 +13,6 @@ from visited.shared import Crawl
 Need = Literal["capacity", "directory", "server"]
 
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1, description="Seed of the hash functions.")]
-Bits = Annotated[
-    Annotated[int, Meta(ge=64, le=2**40, extra={"unit": "bits"})] | None,
-    Meta(description="Size of the filter. Unset means that of the formula."),
-]
-BitsPerUrl = Annotated[
-    Annotated[float, Meta(ge=1, le=1000, extra={"unit": "bits"})] | None,
-    Meta(description="Size of the filter for each URL of the capacity. It overrides bits."),
-]
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +45,23 @@ class SeedOption(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a filter that has only a seed."""
 
     seed: Seed = 0
+
+
+class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a filter whose size may be given."""
+
+    bits: Annotated[
+        Annotated[int, Meta(ge=64, le=2**40, extra={"unit": "bits"})] | None,
+        Meta(description="Size of the filter. Unset means that of the formula."),
+    ] = None
+    bits_per_url: Annotated[
+        Annotated[float, Meta(ge=1, le=1000, extra={"unit": "bits"})] | None,
+        Meta(description="Size of the filter for each URL of the capacity. It overrides bits."),
+    ] = None
+
+    def bits_for(self, capacity: int) -> int | None:
+        """The size in bits for this capacity; None means that of the formula."""
+        return self.bits if self.bits_per_url is None else max(64, round(self.bits_per_url * capacity))
 
 
 class CommonOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,8 +121,3 @@ def checked_options(struct: type[msgspec.Struct], options: Mapping[str, object])
         return msgspec.convert(options, struct)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-
-
-def bits_for_capacity(capacity: int, *, bits: int | None, bits_per_url: float | None) -> int | None:
-    """The configured size in bits for this capacity; None means that of the formula."""
-    return bits if bits_per_url is None else max(64, round(bits_per_url * capacity))

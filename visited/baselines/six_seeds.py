@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
 import numpy as np
 
 from visited.baselines.numpy_filter import NumpyFilter
 from visited.batch import check_batch
 from visited.bits.numpy_kernel import Words
-from visited.descriptor import Bits, BitsPerUrl, Cost, Descriptor, Parameters, bits_for_capacity
+from visited.descriptor import Cost, Descriptor, Parameters, SizeOptions
 from visited.filters.cells import FilterCells
 from visited.filters.cost import filter_cost
 
@@ -22,11 +21,8 @@ _CAPACITY = 3_490_000
 _PIECE = 4096
 
 
-class SixSeedOptions(msgspec.Struct, frozen=True, kw_only=True):
+class SixSeedOptions(SizeOptions, frozen=True, kw_only=True):
     """The options of the 6-seed filter."""
-
-    bits: Bits = None
-    bits_per_url: BitsPerUrl = None
 
     def __post_init__(self) -> None:
         if self.bits is not None and self.bits_per_url is None:
@@ -77,7 +73,7 @@ def _check_bits(bits: int) -> None:
 
 
 def _bits(count: int, options: SixSeedOptions) -> int:
-    bits = bits_for_capacity(count, bits=options.bits, bits_per_url=options.bits_per_url)
+    bits = options.bits_for(count)
     return BITS if bits is None else bits
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, BinaryIO, Final, NoReturn
 
-import msgspec
 from msgspec import Meta
 
 from visited import sizing
@@ -14,7 +13,7 @@ from visited.bits.kernel import (
     Kernel,
     best_kernel,
 )
-from visited.descriptor import Bits, BitsPerUrl, Cost, Descriptor, Parameters, Seed, bits_for_capacity
+from visited.descriptor import Cost, Descriptor, Parameters, Seed, SizeOptions
 from visited.filters.cells import CANNOT_FORGET, FilterCells
 from visited.filters.cost import filter_cost, optimal_cost
 from visited.protocol import CannotForget, VisitedStats
@@ -25,11 +24,9 @@ _MAX_PIECE = 8192
 _HIGHEST_RATE = 0.99
 
 
-class BloomOptions(msgspec.Struct, frozen=True, kw_only=True):
+class BloomOptions(SizeOptions, frozen=True, kw_only=True):
     """The options of the classic Bloom filter."""
 
-    bits: Bits = None
-    bits_per_url: BitsPerUrl = None
     hashes: Annotated[
         Annotated[int, Meta(ge=1, le=sizing.MAX_HASHES, extra={"unit": "hash functions"})] | None,
         Meta(description="Hash functions, with bits or bits_per_url. Unset means the best number for that size."),
@@ -128,7 +125,7 @@ class BloomSet:
 
 def _make(parameters: Parameters, options: BloomOptions) -> BloomSet:
     capacity = parameters.capacity
-    bits = bits_for_capacity(capacity, bits=options.bits, bits_per_url=options.bits_per_url)
+    bits = options.bits_for(capacity)
     # If the options give the size, the rate follows from it, however bad it is.
     rate = _cost(capacity, parameters.error_rate, options).false_positive_rate
     return BloomSet(
@@ -141,7 +138,7 @@ def _make(parameters: Parameters, options: BloomOptions) -> BloomSet:
 
 
 def _cost(count: int, error_rate: float, options: BloomOptions) -> Cost:
-    bits = bits_for_capacity(count, bits=options.bits, bits_per_url=options.bits_per_url)
+    bits = options.bits_for(count)
     if bits is None:
         return optimal_cost(count, error_rate)
     return filter_cost(count, cells=bits, hashes=options.hashes or sizing.hashes_for_bits(bits, count))
