@@ -72,8 +72,8 @@ class Connections:
     def __init__(self, limit: int, *, max_bytes: int = MAX_BYTES) -> None:
         self.limit = limit
         self.max_bytes = max_bytes
-        self.before_request: Callable[[], object] | None = None
-        """Called right before each request is written."""
+        self.before_requests: list[Callable[[], object]] = []
+        """Called right before each request is written, in this order."""
         self.opened = 0
         """How many connections there have been."""
         self.reused = 0

@@ -112,7 +112,7 @@ class TolerantHandler(ResponseHandler):
         self.asked_at, self._awaits_head, self._pending = now, True, b""
         self._body = self._plain = self._chunks = self._parser = self._payload = None
         self._may_have_body = may_have_body
-        if (before_request := self.connections.before_request) is not None:
+        for before_request in self.connections.before_requests:
             before_request()
 
     def read(self) -> asyncio.Future[Received]:  # type: ignore[override]

@@ -123,20 +123,12 @@ class Network:
 
     def call_before_requests(self, before_request: Callable[[], object]) -> None:
         """Call this right before each request is written."""
-        self._connections.before_request = before_request
+        self._connections.before_requests.append(before_request)
 
     def look_ahead(self, hosts: Callable[[], Iterable[str]]) -> None:
         """Look up these hosts, which are soon needed, while requests are sent; but none that has a proxy, which may be
         there so that no name server learns of the host."""
-        before = self._connections.before_request
-        ahead = LookAhead(hosts, self._look_up, lambda: self._names.asking)
-
-        def before_request() -> None:
-            if before is not None:
-                before()
-            ahead()
-
-        self._connections.before_request = ahead if before is None else before_request
+        self.call_before_requests(LookAhead(hosts, self._look_up, lambda: self._names.asking))
 
     def _look_up(self, host: str) -> bool:
         return self._routes.proxy(host) is None and self._names.look_up(host)
