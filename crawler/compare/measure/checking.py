@@ -165,30 +165,26 @@ class _Sample:
     def __init__(self, size: int, seed: int) -> None:
         self._size = size
         self._chance = random.Random(seed)
-        self._urls: list[str] = []
+        self.urls: list[str] = []
         self._offered = 0
 
     def offer(self, urls: list[str]) -> None:
         for url in urls:
             self._offered += 1
-            if len(self._urls) < self._size:
-                self._urls.append(url)
+            if len(self.urls) < self._size:
+                self.urls.append(url)
             elif (place := int(self._chance.random() * self._offered)) < self._size:
-                self._urls[place] = url
-
-    @property
-    def urls(self) -> list[str]:
-        return self._urls
+                self.urls[place] = url
 
     @property
     def places(self) -> int:
         """The number of URLs in it."""
-        return len(self._urls)
+        return len(self.urls)
 
     def absent(self, salt: int) -> list[str]:
         """Absent URLs on the hosts of the sample, in the order of its places. Another salt gives other URLs."""
-        times = -(-self._size // max(1, len(self._urls)))
-        return [f"{url}#{salt}.{turn}" for turn in range(times) for url in self._urls][: self._size]
+        times = -(-self._size // max(1, len(self.urls)))
+        return [f"{url}#{salt}.{turn}" for turn in range(times) for url in self.urls][: self._size]
 
 
 async def _beyond(

@@ -13,7 +13,7 @@ from typing import IO, cast
 from backports import zstd
 
 from crawler.compare.measure.synthetic import Synthetic
-from crawler.compare.measure.work import BATCH, Spooled, Survey, Work, batches
+from crawler.compare.measure.work import BATCH, Spooled, Survey, Work
 from crawler.status import number_of
 from crawler.url.urls import host_of
 from visited import LocalSet
@@ -75,8 +75,7 @@ def synthetic_work(name: str, stream: Synthetic, *, batch: int = BATCH, stands_f
     counts = _Counts()
     for urls in stream.new_batches(batch):
         counts.add(0, urls)
-    work = Work(name=name, stream=stream, survey=counts.survey(Unreadable()), batch=batch, stands_for=stands_for)
-    counts.links = sum(map(len, batches(work)))
+    counts.links = sum(map(len, stream.batches(batch)))
     return Work(name=name, stream=stream, survey=counts.survey(Unreadable()), batch=batch, stands_for=stands_for)
 
 
