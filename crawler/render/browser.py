@@ -26,6 +26,7 @@ _LOG_PREFIX = re.compile(r"^\[[^\]]*\]\s*")
 
 _FEATURES_OFF = (
     "DialMediaRouteProvider",  # looks for devices in the local network
+    "HttpsUpgrades",  # would show a page of http: as one of https:, with other links
     "IsolateOrigins",  # one page needs no isolation, and each process costs memory
     "MediaRouter",
     "OptimizationHints",

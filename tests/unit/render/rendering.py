@@ -33,15 +33,15 @@ def html(text: str, *headers: bytes) -> Script:
 
 
 class Rendering:
-    """A rendering fetcher, and the server behind every name below `site.test`."""
+    """A rendering fetcher, and the server behind every name below `site.test` and `example.com`."""
 
     def __init__(self, fetcher: RenderingFetcher, server: RawServer, profiles: Path) -> None:
         self.fetcher = fetcher
         self.server = server
         self.profiles = profiles
 
-    async def page(self, path: str) -> Page:
-        fetched = await self.fetcher.fetch(Request(url=f"http://www.site.test{path}"))
+    async def page(self, path: str, *, host: str = "www.site.test") -> Page:
+        fetched = await self.fetcher.fetch(Request(url=f"http://{host}{path}"))
         assert isinstance(fetched, Page), fetched
         return fetched
 
@@ -60,8 +60,9 @@ async def rendering(
     assert CHROMIUM is not None
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(raw_server(scripts))
+        place = f"127.0.0.1:{server.port}"
         plain = http_fetcher(
-            hosts={"*.site.test": f"127.0.0.1:{server.port}", **(hosts or {})},
+            hosts={"*.site.test": place, "*.example.com": place, **(hosts or {})},
             resolver=resolver,
             per_host=4,
         )

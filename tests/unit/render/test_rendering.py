@@ -201,6 +201,16 @@ async def test_a_page_whose_scripts_end_its_parsing_stays_as_received(web: Rende
     assert web.server.targets == list(links)
 
 
+async def test_a_page_of_http_stays_one(tmp_path: Path) -> None:
+    text = "<body><script>fetch('http://cdn.example.com/data.json').then(()=>document.body.append(location))</script>"
+    scripts = SCRIPTS | {"/": html(text), "/data.json": [page(b"{}", JSON, b"Access-Control-Allow-Origin: *")]}
+    async with rendering(scripts, tmp_path / "browsers", at_once=1) as web:
+        # Chromium upgrades names below a public suffix alone, and .test is none.
+        got = await web.page("/", host="www.example.com")
+    assert b"</script>http://www.example.com/</body>" in got.body
+    assert b"<base" not in got.body
+
+
 @pytest.mark.parametrize(
     "holding",
     [
