@@ -1,5 +1,6 @@
 """Loads what a page requests, if the crawl allows it."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -55,6 +56,8 @@ _DROPPED_HEADERS = frozenset(
     b"reporting-endpoints".split()
 )
 """Headers of a response that we drop: they are wrong for a decoded body, or would make the browser contact servers."""
+_LOGIN = re.compile(r"^(https?://)[^/]*@")
+"""A script may pass a login to `XMLHttpRequest.open`: it would become the header `Authorization`, which we drop too."""
 
 
 class Keeps(Protocol):
@@ -90,7 +93,7 @@ class SubRequest(msgspec.Struct, frozen=True):
         return cls(
             id=params["requestId"],
             session=session,
-            url=request["url"],
+            url=_LOGIN.sub(r"\1", request["url"]),
             method=request["method"],
             kind=None if _is_stream_or_prefetch(headers) else _KINDS.get(params["resourceType"]),
             headers=headers,

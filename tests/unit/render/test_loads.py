@@ -174,6 +174,18 @@ def test_a_page_says_no_more_to_servers_than_its_scripts_do() -> None:
     assert dict(request.headers) == {"accept": "application/json", "origin": "http://a.test", "x-token": "t"}
 
 
+@pytest.mark.parametrize(
+    ("asked_for", "expected"),
+    [
+        ("http://user:word@a.test/@x", "http://a.test/@x"),
+        ("https://user@a.test:8080/?a@b", "https://a.test:8080/?a@b"),
+        ("http://a.test/u:p@b.test/", "http://a.test/u:p@b.test/"),
+    ],
+)
+def test_a_page_can_send_no_login(asked_for: str, expected: str) -> None:
+    assert asked(asked_for, kind="XHR").url == expected
+
+
 def test_a_preflight_is_answered_without_asking_anybody() -> None:
     preflight = asked(
         method="OPTIONS",
