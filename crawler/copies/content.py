@@ -69,6 +69,8 @@ class CopyList(msgspec.Struct, frozen=True, kw_only=True):
     """Lineages for the crawls that are restored from this copy. If they are used up, these draw some at random."""
     drawn: tuple[Block, ...] = ()
     """What the crawl, and those that were restored from this copy, have drawn at random."""
+    used_below: int = 1
+    """The crawl may have used all lineages below."""
     files: tuple[CopiedFile, ...]
 
     @property

@@ -8,6 +8,9 @@ This halves what is left, and more, with each restore of a restored crawl. When 
 at random from those above `LAST_IN_ORDER`, which nobody gets in order. It knows the blocks that it and the crawls
 before it have drawn, and draws none of these. Two crawls that can't know of each other draw the same lineage with a
 probability of some millionths.
+
+Of two visits to a page, the later one has the higher number. So no crawl gets lineages below those that it has used, or
+that the crawl had used from which it was restored.
 """
 
 import fcntl
@@ -25,13 +28,12 @@ from frontier import MAX_LINEAGE
 
 LAST_IN_ORDER: Final = (1 << 16) - 1
 """A crawl that was never restored uses lineages up to here."""
-_LAST_OF_RESTORED: Final = MAX_LINEAGE // 2
-"""A restored crawl draws its block up to here, so that it has room above when it needs another one."""
 _TIMES: Final = 4
 _SPARE: Final = 1024
 _SHARE: Final = 4
 """A copy gets `_TIMES` lineages for each part, and `_SPARE` more, since it may be divided and copied, too; but no more
-than one `_SHARE`th of what is left, and none if that is not enough for its parts."""
+than one `_SHARE`th of what is left, and none if that is not enough for its parts. A block is drawn from the first
+`_SHARE`th of what is left above: so there is room for others above it."""
 _SPARE_DRAWN: Final = 252
 """A block drawn at random has `_TIMES` lineages for each part, and these."""
 _DRAWS: Final = 1000
@@ -125,8 +127,8 @@ def renew(directory: Path, *, parts: int, used_below: int) -> Lineages:
         block = draw(lineages.drawn, parts=parts, above=max(lineages.last, used_below - 1))
         if block is None:
             raise DirectoryRefused(
-                f"the crawl in {directory} was divided so often that no record numbers are left: copy it by `onceover "
-                "backup`, and restore that copy, which gets new ones"
+                f"the crawl in {directory} was divided and restored so often that no record numbers are left: begin a "
+                "new crawl"
             )
         # The first one is for a crawl that is not in parts.
         lineages = msgspec.structs.replace(
@@ -136,12 +138,12 @@ def renew(directory: Path, *, parts: int, used_below: int) -> Lineages:
         return lineages
 
 
-def draw(drawn: Sequence[Block], *, parts: int, above: int | None = None) -> Block | None:
-    """Draw lineages for so many parts at random, none that were drawn. For a crawl that goes on they are `above` those
-    that it has used. None if there is no room."""
+def draw(drawn: Sequence[Block], *, parts: int, above: int) -> Block | None:
+    """Draw lineages for so many parts at random, `above` those that were used, and none that were drawn. None if there
+    is no room."""
     size = _TIMES * parts + _SPARE_DRAWN
-    least = max(above or 0, LAST_IN_ORDER) + 1
-    choices = (_LAST_OF_RESTORED if above is None else MAX_LINEAGE) - size + 1 - least + 1
+    least = max(above, LAST_IN_ORDER) + 1
+    choices = (MAX_LINEAGE - least + 1) // _SHARE - size + 1
     for _ in range(_DRAWS if choices > 0 else 0):
         first = least + secrets.randbelow(choices)
         last = first + size - 1

@@ -91,7 +91,8 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
             writer.begin()
             copied = writer.copy(files, progress=progress)
             # Not before: a backup that fails every night must not use them up. A part gets its numbers from its crawl.
-            lineages = _lineages(whole, last) if part is None else NO_LINEAGES
+            parts, used_below = _parts_and_used(whole)
+            lineages = _lineages(whole, last, parts, used_below) if part is None else NO_LINEAGES
             copy = CopyList(
                 crawl=crawl,
                 directory=str(whole.absolute()),
@@ -102,6 +103,7 @@ def back_up(whole: Path, to: Path, *, part: int | None = None, progress: Progres
                 parts=tuple(_part(source, state) for state in frozen.states),
                 lineages=lineages,
                 drawn=_drawn(whole, last),
+                used_below=used_below,
                 files=copied.files,
             )
             writer.finish(copy)
@@ -159,11 +161,16 @@ def _check_last(folder: Folder, last: CopyList | None, crawl: str, part: int | N
         raise CopyRefused(f"{folder.path} holds a copy of {what}: give this one another folder")
 
 
-def _lineages(whole: Path, last: CopyList | None) -> Block:
-    """Those for crawls that are restored from the copy. What no restore has taken from the last copy stays."""
-    layout = read_layout(whole)  # the crawl may have been divided anew meanwhile, and have used more
-    parts, used_below = (1, 1) if layout is None else (len(layout.parts), layout.next_lineage)
-    if last is not None and len(last.lineages) >= parts:
+def _parts_and_used(whole: Path) -> tuple[int, int]:
+    """How many parts the crawl has, and below which lineage it may have used all."""
+    layout, left = read_layout(whole), read_lineages(whole)  # it may have been divided anew meanwhile
+    return (1, left.first) if layout is None else (len(layout.parts), max(left.first, layout.next_lineage))
+
+
+def _lineages(whole: Path, last: CopyList | None, parts: int, used_below: int) -> Block:
+    """Those for crawls that are restored from the copy. What no restore has taken from the last copy stays, unless the
+    crawl has drawn others above meanwhile."""
+    if last is not None and len(last.lineages) >= parts and last.lineages.first >= used_below:
         return last.lineages
     return set_aside(whole, parts=parts, used_below=used_below)
 

@@ -112,7 +112,7 @@ def _take_lineages(folder: Folder, copy: CopyList, *, can_write: bool) -> Lineag
         count = max(parts, len(left) // _SHARE)
         taken = Block(first=left.last - count + 1, last=left.last)
         left = Block(first=left.first, last=left.last - count)
-    elif (block := draw(drawn, parts=parts)) is not None:
+    elif (block := draw(drawn, parts=parts, above=copy.used_below - 1)) is not None:
         taken, drawn = block, (*drawn, block)
     else:
         raise CopyRefused(

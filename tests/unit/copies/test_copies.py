@@ -461,7 +461,7 @@ def test_crawls_restored_from_a_copy_without_lineages_have_different_ones(tmp_pa
 
 def test_a_crawl_draws_no_lineages_that_were_drawn() -> None:
     drawn: list[Block] = []
-    while (block := draw(drawn, parts=MAX_PARTS)) is not None:
+    while (block := draw(drawn, parts=MAX_PARTS, above=0)) is not None:
         assert len(block) >= MAX_PARTS
         assert block.first > LAST_IN_ORDER
         assert all(block.last < each.first or each.last < block.first for each in drawn)
@@ -475,12 +475,26 @@ def test_a_crawl_draws_no_lineages_that_were_drawn() -> None:
     assert draw(drawn, parts=1, above=MAX_LINEAGE) is None
 
 
-def test_a_crawl_that_was_divided_too_often_says_how_it_goes_on(tmp_path: Path) -> None:
+def test_a_crawl_that_was_divided_too_often_says_so(tmp_path: Path) -> None:
     crawl, copy = copied(tmp_path)
     write_lineages(crawl, Lineages(crawl=list_of(copy).crawl, first=MAX_LINEAGE, last=MAX_LINEAGE))
-    assert_told(command_here("parts", str(crawl), "--into", "2"), REFUSED, "copy it by `onceover backup`, and restore")
+    assert_told(command_here("parts", str(crawl), "--into", "2"), REFUSED, "no record numbers are left: begin a new")
+    back_up(crawl, tmp_path / "other", progress=silent)
+    with pytest.raises(CopyRefused, match="no record numbers are left"):
+        restore(tmp_path / "other", tmp_path / "restored", progress=silent)
     restore(copy, tmp_path / "restored", progress=silent)
     assert_told(command_here("parts", str(tmp_path / "restored"), "--into", "2"), COMPLETE)
+
+
+@pytest.mark.parametrize("into", ["copy", "new"])
+def test_a_restored_crawl_gives_higher_numbers_than_the_copied_one_has_given(tmp_path: Path, into: str) -> None:
+    """The number of a visit tells whether it was later than another one."""
+    crawl, copy = copied(tmp_path)
+    high = MAX_LINEAGE // 2 + 1
+    write_lineages(crawl, Lineages(crawl=list_of(copy).crawl, first=high + 1, last=high))
+    back_up(crawl, tmp_path / into, progress=silent)
+    restore(tmp_path / into, tmp_path / "restored", progress=silent)
+    assert lineage(tmp_path / "restored") > high
 
 
 @pytest.mark.parametrize("command", [["frontier", "rebuild", "--from-records"], ["inspect", "fsck", "--repair"]])
