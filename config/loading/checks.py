@@ -49,7 +49,8 @@ def check_seeds(
     """Problems with the seeds as a whole. What `is_seed` refuses has no owner: whoever reads it says why."""
     if required and not seeds:
         files = " (there is none in " + ", ".join(config.crawl.seed_files) + ")" if config.crawl.seed_files else ""
-        yield Problem(f'no seeds{files}: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]')
+        compared = "; a comparison needs none, and `onceover compare` checks it" if config.compare.work else ""
+        yield Problem(f'no seeds{files}: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]{compared}')
     agent = config.fetch.user_agent
     if "fetch.user_agent" not in origins or "fetch.hosts" not in origins or has_contact(agent):
         return

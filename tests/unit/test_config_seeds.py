@@ -155,6 +155,12 @@ def test_a_crawl_without_seeds_is_refused_with_what_to_write(tmp_path: Path) -> 
     assert problems_of(path) == [f"no seeds (there is none in {tmp_path}/seeds.txt): {wanted}"]
 
 
+def test_a_comparison_is_told_that_it_needs_no_seeds(tmp_path: Path) -> None:
+    path = written(tmp_path, '[[compare.work]]\nname = "links"\nurls = "urls.txt"\n')
+    (problem,) = problems_of(path)
+    assert problem.endswith("; a comparison needs none, and `onceover compare` checks it")
+
+
 def test_missing_seeds_are_not_told_beside_the_reason_for_it(tmp_path: Path) -> None:
     path = written(tmp_path, '[crawl]\nsedes = ["https://a.test/"]\n')
     assert problems_of(path) == ["crawl.toml:2: crawl.sedes: unknown key; did you mean crawl.seeds?"]
