@@ -66,10 +66,11 @@ class FullDiskRetry:
             raise OSError(f"{self._refusal(plugin, failure)}; what was saved is kept") from failure
         finally:
             self._waiting -= 1
-            if self._is_paused and self._waiting == 0:
-                self._is_paused = False
+            if self._waiting == 0:
                 self._refusals.clear()
-                self._resume()
+                if self._is_paused:
+                    self._is_paused = False
+                    self._resume()
 
     def stop(self) -> None:
         """End all waits: each write is tried once more, and then fails."""

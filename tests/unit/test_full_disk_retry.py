@@ -115,7 +115,7 @@ async def test_what_keeps_a_plug_in_from_writing_is_told_also_without_a_message(
 @in_virtual_time
 async def test_a_crawl_that_is_stopped_while_a_plug_in_can_not_write_says_which_and_why() -> None:
     full_disk = held([])
-    reasons = ["Connection refused", *["Connection refused; asked again later"] * 9]
+    reasons = ["Connection refused", *["Connection refused; asked again later"] * 8, "No route to host"]
 
     class Away(Disk):
         async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
@@ -132,6 +132,8 @@ async def test_a_crawl_that_is_stopped_while_a_plug_in_can_not_write_says_which_
         OSError, match=r"^the sink Away can't write: Connection refused; asked again later; what was saved"
     ):
         await write(sink, 3)
+    with pytest.raises(OSError, match=r"^the sink Away can't write: No route to host; what was saved"):
+        await write(sink, 4)
 
 
 @in_virtual_time
