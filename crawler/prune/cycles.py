@@ -4,6 +4,9 @@ A revisit record has no body, but refers to an earlier record that has it. Such 
 archived again whenever its last body is too old, each archive has bodies of some pages and refers to bodies of others,
 so each needs one before it, and none can ever be deleted. Thus all pages begin anew together. A cycle begins with a new
 archive, and nothing in it refers to what was written before. So its archives are needed by each other at most.
+
+A record of a page that has not changed does not have what the page holds either. A crawl that writes records alone has
+cycles, too, so that it has each page as a whole again before the file with the last such record goes.
 """
 
 from bisect import bisect_right
@@ -26,14 +29,20 @@ _PER_LIMIT: Final = 3
 that would be more, but more of it would be copies of what has not changed."""
 
 
-def is_over(files: Sequence[OutputFile], keep: Keep, *, began: float, now: float) -> bool:
-    """Whether a cycle has lasted long enough, or has written enough. `began` is 0 if nothing says when the present one
-    began: then it has all archives. Times are in seconds since 1970."""
+_PER_TIME: Final = 2
+"""Cycles of records alone that fit into the seconds to be kept. A file of records does not wait for others to go. So a
+page that is visited at least so often has been fetched as a whole again by then."""
+
+
+def is_over(files: Sequence[OutputFile], keep: Keep, *, began: float, now: float, archives: bool = True) -> bool:
+    """Whether a cycle has lasted long enough, or has written enough: one with `archives`, or with records alone.
+    `began` is 0 if nothing says when the present one began: then it has all files. Times are in seconds since 1970."""
     written = [file for file in files if file.written_at >= began]
-    archives = [file.written_at for file in written if file.is_archive]
-    if not archives:
+    counted = [file.written_at for file in written if file.is_archive or not archives]
+    if not counted:
         return False
-    if keep.seconds is not None and now - (began or min(archives)) >= keep.seconds:
+    lasts_s = None if keep.seconds is None else keep.seconds if archives else keep.seconds / _PER_TIME
+    if lasts_s is not None and now - (began or min(counted)) >= lasts_s:
         return True
     return keep.bytes is not None and _PER_LIMIT * sum(file.bytes for file in written) >= keep.bytes
 

@@ -79,6 +79,7 @@ class Keeping:
         self.since = referring.since
         self._cycle: Cycle | None = None
         self._next_serial = 0
+        self._archives = True
         self._is_ending_cycle = False
         self._chosen: set[Path] = set()
         self._said: str | None = None
@@ -91,18 +92,20 @@ class Keeping:
         self._repeating.wake()
 
     def may_be_conditional(self, url: CrawlUrl, /) -> bool:
-        """Whether the request for a URL may be conditional: if the page has not changed, the archive gets no body. The
-        first visit in each cycle brings one."""
+        """Whether the request for a URL may be conditional: if the page has not changed, the archive gets no body, and
+        its record tells nothing of it. The first visit in each cycle brings the whole page."""
         return url.last_visit is None or (self.since.has(url.last_visit) and not self._is_ending_cycle)
 
     async def prepare(self, *, archives: bool = True, is_resumed: bool = False) -> None:
         """Begin a cycle if the last one is over, and let the first look delete files of its own that it chooses. Before
         the first request, nothing is on its way.
 
-        `archives` tells whether this run writes an archive, `is_resumed` whether a run before may have fetched pages.
-        What a cycle promises holds also while everything is kept. Raises `OSError` and `DirectoryRefused`."""
+        `archives` tells whether this run writes an archive, or else records alone, `is_resumed` whether a run before
+        may have fetched pages. What a cycle promises holds also while everything is kept. Raises `OSError` and
+        `DirectoryRefused`."""
+        self._archives = archives
         self._cycle = await asyncio.to_thread(_present_cycle, self._own)
-        self._next_serial = next_serial(self._own.warc) if self._own.warc.is_dir() else 0
+        self._next_serial = _next_serial(self._own)
         if self._cycle is not None:
             self._referring.forget_before(self._cycle.first)
         if await asyncio.to_thread(self._lacks_copies, archives=archives, is_resumed=is_resumed):
@@ -156,9 +159,10 @@ class Keeping:
             self._is_ending_cycle = self._is_ending_cycle or any(map(self._is_of_present_cycle, asked))
 
     def _is_of_present_cycle(self, file: OutputFile) -> bool:
-        """Whether it is an archive to which the present cycle may refer."""
+        """Whether it is an archive to which the present cycle may refer. Without archives: a file of records that may
+        have a page of which later ones only say that it has not changed."""
         if not file.is_archive:
-            return False
+            return not self._archives and file.written_at >= self.since.at
         if self._cycle is None:
             return True
         return file.directory == self._own.path and serial_of(file.path) >= self._cycle.first
@@ -180,7 +184,9 @@ class Keeping:
         try:
             if not self._is_ending_cycle:
                 files = await asyncio.to_thread(output_files, list(self._outputs()))
-                self._is_ending_cycle = is_over(files, self._keep, began=self.since.at, now=now)
+                self._is_ending_cycle = is_over(
+                    files, self._keep, began=self.since.at, now=now, archives=self._archives
+                )
                 if not (self._is_ending_cycle and is_before_requests):
                     return
             await self._begin_cycle(now)
@@ -193,7 +199,7 @@ class Keeping:
         """Raises `OSError` and `DirectoryRefused`."""
         # The newest archives may be gone, but who writes them goes on counting.
         present = 0 if self._cycle is None else self._cycle.first
-        self._next_serial = max(self._next_serial, present, next_serial(self._own.warc))
+        self._next_serial = max(self._next_serial, present, _next_serial(self._own))
         latest_at = self._referring.latest_at()
         cycle = Cycle(
             began=rfc3339(now),
@@ -204,13 +210,17 @@ class Keeping:
         self._cycle = cycle
         self._referring.forget_before(cycle.first)
         self.since = visits_since(cycle, at=max(self.since.at, now))
-        await asyncio.to_thread(_note_cycle, self._own, cycle)
-        _log.info("the archive begins anew: nothing in it will refer to what was written before")
+        await asyncio.to_thread(_note_cycle, self._own, cycle, is_archived=self._archives)
+        if self._archives:
+            _log.info("the archive begins anew: nothing in it will refer to what was written before")
+        else:
+            _log.info("the next visit of each page fetches it as a whole, because old records go")
 
     def _lacks_copies(self, *, archives: bool, is_resumed: bool) -> bool:
         """Whether it archives, and a run before did not, so that the archive lacks pages or has old ones. Notes it if
-        this run does not. A part also heeds what was noted before the crawl was divided; what other parts archive tells
-        nothing of its pages. Raises `OSError` and `DirectoryRefused`."""
+        this run does not. Then it tells whether records of the present cycle were deleted. A part also heeds what was
+        noted before the crawl was divided; what other parts archive tells nothing of its pages. Raises `OSError` and
+        `DirectoryRefused`."""
         replaced = [CrawlDirectory(each) for each in replaced_directories(self._own.original)]
         pruned, before = read_pruned(self._own), [read_pruned(each) for each in replaced]
         has_archive = any(file.is_archive for file in output_files([self._own, *replaced])) or any(
@@ -221,7 +231,9 @@ class Keeping:
             return pruned.lacks_pages or lacked_before or (is_resumed and not has_archive)
         if has_archive and not pruned.lacks_pages:
             write_pruned(self._own, msgspec.structs.replace(pruned, lacks_pages=True))
-        return False
+        # As after `onceover prune`: the records of the present cycle may say only that these pages have not changed.
+        gone = [last for each in (pruned, *before) if (last := each.total("records").last) is not None]
+        return max(gone, default="") >= rfc3339(self.since.at)
 
     def _note(self, plan: Plan, keep: Keep) -> None:
         left = plan.bytes_left
@@ -236,24 +248,29 @@ class Keeping:
         self._said = problem
 
 
+def _next_serial(directory: CrawlDirectory) -> int:
+    return next_serial(directory.warc) if directory.warc.is_dir() else 0
+
+
 def _present_cycle(directory: CrawlDirectory) -> Cycle | None:
     """The one that goes on; None if none has begun. Renumbers cycles if the newest archives are gone. Raises `OSError`
     and `DirectoryRefused`."""
     pruned = read_pruned(directory)
     if not pruned.cycles:
         return None
-    found = renumbered(pruned.cycles, next_number=next_serial(directory.warc) if directory.warc.is_dir() else 0)
+    found = renumbered(pruned.cycles, next_number=_next_serial(directory))
     if found != pruned.cycles:
         write_pruned(directory, msgspec.structs.replace(pruned, cycles=found))
     return found[-1]
 
 
-def _note_cycle(directory: CrawlDirectory, following: Cycle) -> None:
+def _note_cycle(directory: CrawlDirectory, following: Cycle, *, is_archived: bool) -> None:
     """Raises `OSError` and `DirectoryRefused`."""
-    pruned, found = read_pruned(directory), archives(directory.warc)
+    pruned, found = read_pruned(directory), archives(directory.warc) if directory.warc.is_dir() else []
     oldest = serial_of(found[0]) if found else following.first
     cycles = with_next(pruned.cycles, following, oldest=oldest)
-    write_pruned(directory, msgspec.structs.replace(pruned, cycles=cycles, lacks_pages=False))
+    lacks_pages = pruned.lacks_pages and not is_archived
+    write_pruned(directory, msgspec.structs.replace(pruned, cycles=cycles, lacks_pages=lacks_pages))
 
 
 def _warn(error: OSError | DirectoryRefused) -> None:

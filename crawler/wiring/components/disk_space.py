@@ -43,7 +43,7 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
     def may_be_conditional(self, url: CrawlUrl, /) -> bool:
         """Whether the request for a URL may be conditional: if the page has not changed, no output gets it."""
         is_recorded = url.last_visit is None or self.recorded.has(url.last_visit)
-        return is_recorded and (not self.archives or self.keeping.may_be_conditional(url))
+        return is_recorded and self.keeping.may_be_conditional(url)
 
     async def start(self, stack: AsyncExitStack) -> None:
         """`stack` ends it. Awaited before the first request."""
