@@ -53,13 +53,15 @@ def open_leveldb(
 ) -> plyvel.DB:
     """The LevelDB of a directory; it is created if necessary. Raises `StoreRefused`, `StoreFull` and
     `StoreFailed`."""
-    if has_database(directory) and not (directory / "CURRENT").exists():
-        # LevelDB would create a new database and delete the rest of this one.
+    is_there = (directory / "CURRENT").exists()
+    # In both cases, LevelDB would create a new database and delete the rest of this one: without its file CURRENT, and
+    # after any error when it looks for that.
+    if not is_there and has_database(directory):
         raise damage_error(directory, "its file CURRENT is missing")
     try:
         return plyvel.DB(
             str(directory),
-            create_if_missing=True,
+            create_if_missing=not is_there,
             write_buffer_size=write_buffer_bytes,
             lru_cache_size=cache_bytes,
             bloom_filter_bits=BLOOM_BITS,

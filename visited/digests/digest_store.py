@@ -218,7 +218,8 @@ def _files_of(directory: Path, sequence: int) -> _Files:
 def _open(directory: Path) -> plyvel.DB:
     return plyvel.DB(
         str(directory),
-        create_if_missing=True,
+        # If LevelDB can't see a database that is there, as after an error of the disk, it must not replace it.
+        create_if_missing=not (directory / "CURRENT").exists(),
         lru_cache_size=_CACHE_BYTES,
         write_buffer_size=WRITE_BUFFER_BYTES,
         bloom_filter_bits=10,

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 from shutil import copytree, rmtree
+from typing import Any
 
 import plyvel
 import pytest
@@ -178,3 +179,25 @@ def test_an_error_of_the_system_is_told_with_what_helps_and_not_as_damage(
         assert "free some space" not in str(raised.value)
     for raised in (opened, read):
         assert ("fsck --repair" in str(raised.value)) == names_repair
+
+
+def test_a_database_that_leveldb_cannot_see_for_a_moment_is_not_replaced(
+    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LevelDB takes any error of the disk when it looks for CURRENT for a sign that there is no database."""
+    directory = Path(copytree(table.parent, tmp_path / "db"))
+    current = directory / "CURRENT"
+
+    open_database = plyvel.DB
+
+    def unseen(*arguments: Any, **options: Any) -> plyvel.DB:
+        current.rename(tmp_path / "CURRENT")
+        return open_database(*arguments, **options)
+
+    monkeypatch.setattr(plyvel, "DB", unseen)
+    with pytest.raises(StoreFailed, match="does not exist"):
+        Database(directory, durability="process")
+    monkeypatch.undo()
+    (tmp_path / "CURRENT").rename(current)
+    with closing(Database(directory, durability="process")) as database:
+        assert list(database.keys(b"", LAST)) == KEYS
