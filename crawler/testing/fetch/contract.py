@@ -66,7 +66,7 @@ class FetcherContract:
 
     @asynccontextmanager
     async def fetcher(self) -> AsyncIterator[Fetcher]:
-        http = loopback_http(hanging="/hang")
+        http = loopback_http()
         fetcher = self.make_fetcher(http)
         try:
             yield fetcher
