@@ -17,8 +17,6 @@ from frontier.values import Damaged, UrlState, number_of
 
 _Record = TypeVar("_Record")
 
-BATCH = 4096
-
 
 def fsck(store: LevelDBStore, *, owner: Owner | None = None) -> Report:
     """Check a store that nobody writes to. Reads all of it; memory grows with the queues, not with the URLs. `owner`
@@ -44,6 +42,20 @@ def fsck(store: LevelDBStore, *, owner: Owner | None = None) -> Report:
         quarantined=store.counters.quarantined,
         problems=check.problems,
     )
+
+
+class QueuedUrls:
+    """The URLs that wait in the queues, by queue key."""
+
+    def __init__(self) -> None:
+        self.sizes: Counter[str] = Counter()
+        self.first_orders: dict[str, int] = {}
+        """The lowest order of each queue's URLs."""
+
+    def add(self, pending: PendingUrl) -> None:
+        key = pending.url.queue_key
+        self.sizes[key] += 1
+        self.first_orders[key] = min(pending.order, self.first_orders.get(key, pending.order))
 
 
 class _Quarantine:
@@ -74,20 +86,15 @@ class _Check:
         """The highest numbers that were found in use."""
         self._counted = Counters()
         """The counts of queues, as found."""
-        self._sizes: Counter[str] = Counter()
-        """How many URLs each queue has."""
-        self._first_orders: dict[str, int] = {}
-        """The lowest order of each queue's URLs."""
+        self._queued = QueuedUrls()
         self.problems: list[Problem] = []
         self.states: Counter[UrlState] = Counter()
         self.pending_count = self.retrying_count = self.queue_count = 0
 
     def pending_urls(self) -> None:
         for pending in self._decode(self._scan.pending_urls()):
-            key = pending.url.queue_key
             self.pending_count += 1
-            self._sizes[key] += 1
-            self._first_orders[key] = min(pending.order, self._first_orders.get(key, pending.order))
+            self._queued.add(pending)
             self._check_location(pending, None)
 
     def postponed_urls(self) -> None:
@@ -130,7 +137,7 @@ class _Check:
 
     def queues(self) -> None:
         positions = self._positions()
-        sizes = self._sizes.copy()
+        sizes = self._queued.sizes.copy()
         for record in self._store.reads.queues():
             self.queue_count += 1
             count_queue(self._counted, record)
@@ -143,15 +150,11 @@ class _Check:
     def _positions(self) -> dict[str, Position]:
         """The position of each queue."""
         positions: dict[str, Position] = {}
-        for state in (QueueState.INACTIVE, QueueState.SNOOZED):
-            after = Position(state, 0, 0)
-            while found := self._store.reads.queues_after(after, limit=BATCH):
-                after = found[-1][0]
-                for position, key in found:
-                    self._highest.next_turn = max(self._highest.next_turn, position.turn)
-                    if key in positions:
-                        self._report("queue", key, "it has two positions")
-                    positions[key] = position
+        for position, key in self._scan.positions():
+            self._highest.next_turn = max(self._highest.next_turn, position.turn)
+            if key in positions:
+                self._report("queue", key, "it has two positions")
+            positions[key] = position
         return positions
 
     def _check_queue(self, record: QueueRecord, found: int, position: Position | None) -> None:
@@ -161,7 +164,7 @@ class _Check:
             self._report("queue", key, f"its record counts {number_of(record.size, 'URL')}, but it has {found}")
         if record.position != position:
             self._report("queue", key, f"its record says position {record.position}, but it is at {position}")
-        first = self._first_orders.get(key)
+        first = self._queued.first_orders.get(key)
         if first is not None and first <= record.drained_to:
             self._report("queue", key, f"its record says it is drained to {record.drained_to}, but it has {first}")
         if position is not None and position.state is QueueState.INACTIVE and position.rank != record.precedence:

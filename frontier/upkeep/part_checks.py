@@ -38,8 +38,10 @@ def check_links(store: LevelDBStore, owner: Owner | None) -> Iterator[Problem]:
         yield Problem(PART, "pages", f"it has settled {settled}, but was allowed {allowed}")
     if store.counters.gaps:
         yield Problem("gap", str(store.counters.gaps), "this often links from other parts were lost on their way")
-    for record in store.reads.queues() if owner is not None else ():
-        if record.size and owner is not None and owner(record.key) != part.number:
+    if owner is None:
+        return
+    for record in store.reads.queues():
+        if record.size and owner(record.key) != part.number:
             yield Problem(PART, record.key, f"the queue has URLs, but belongs to part {owner(record.key)}")
 
 
@@ -59,7 +61,7 @@ def _check_outbox(store: LevelDBStore, part: Part, owner: Owner | None) -> Itera
         except ValueError as error:
             yield Problem("damaged", where, str(error))
             continue
-        for url in urls if owner is not None else ():
+        for url in urls:
             if owner is not None and owner(url.queue_key) != receiver:
                 yield Problem(OUTBOX, where, f"{url.url} belongs to part {owner(url.queue_key)}")
 

@@ -5,8 +5,6 @@ of a URL is damaged or lost, the URL returns to its queue, with what the ledger 
 Records that can't be decoded are quarantined. If the journal has a gap, the visited set is rebuilt from the ledger.
 """
 
-from collections import Counter
-
 import msgspec
 
 from frontier.leveldb.format.encoding import (
@@ -50,6 +48,7 @@ from frontier.records import (
     precedence_of,
 )
 from frontier.transitions.accounting import count_queue, count_state
+from frontier.upkeep.fsck import QueuedUrls
 from frontier.upkeep.repair_batch import RepairBatch, Repaired, Salvaged
 from frontier.values import CrawlUrl, Damaged, LedgerEntry, UrlState
 
@@ -105,23 +104,9 @@ def _put_back(batch: RepairBatch, entry: LedgerEntry, location: Location) -> Non
         batch.put(postponed_key(location.due_ms, location.number), encode_postponed(postponed))
 
 
-class _Queues:
-    """The URLs that wait in the queues, by queue key."""
-
-    def __init__(self) -> None:
-        self.sizes: Counter[str] = Counter()
-        self.first_orders: dict[str, int] = {}
-        """The lowest order of each queue's URLs."""
-
-    def add(self, pending: PendingUrl) -> None:
-        key = pending.url.queue_key
-        self.sizes[key] += 1
-        self.first_orders[key] = min(pending.order, self.first_orders.get(key, pending.order))
-
-
-def _repair_locations(store: LevelDBStore, batch: RepairBatch) -> _Queues:
+def _repair_locations(store: LevelDBStore, batch: RepairBatch) -> QueuedUrls:
     """Let the ledger have the location of each URL that waits."""
-    queues = _Queues()
+    queues = QueuedUrls()
     for pending in store.full_scan.pending_urls():
         if isinstance(pending, Damaged):
             batch.quarantine(pending)
@@ -165,7 +150,7 @@ def _count_entries(store: LevelDBStore, counters: Counters) -> None:
             count_state(counters, found[0].state)
 
 
-def _repair_positions(store: LevelDBStore, batch: RepairBatch, queues: _Queues) -> dict[str, Position]:
+def _repair_positions(store: LevelDBStore, batch: RepairBatch, queues: QueuedUrls) -> dict[str, Position]:
     """Remove positions of queues without URLs, and second positions. Returns the others."""
     positions: dict[str, Position] = {}
     for position, key in store.full_scan.positions():
@@ -178,7 +163,7 @@ def _repair_positions(store: LevelDBStore, batch: RepairBatch, queues: _Queues) 
     return positions
 
 
-def _repair_queues(store: LevelDBStore, batch: RepairBatch, positions: dict[str, Position], queues: _Queues) -> None:
+def _repair_queues(store: LevelDBStore, batch: RepairBatch, positions: dict[str, Position], queues: QueuedUrls) -> None:
     records = {record.key: record for record in store.reads.queues() if record.size or record.key in queues.sizes}
     for key in records.keys() | queues.sizes.keys():
         record = records.get(key) or QueueRecord(key=key)
