@@ -20,9 +20,6 @@ from crawler.write.cdxj.surt_key import surt_key
 
 _PAYLOADS: Final = ("response", "resource")
 _REVISIT: Final = "warc/revisit"
-_LOOKED_UP: Final = "(NOT has_failed OR key IN (SELECT key FROM revisit))"
-
-
 _LINES: Final = 1024
 """The number of lines in a block."""
 _NAME: Final = "index.cdx.gz"
@@ -39,6 +36,8 @@ class Index:
             "CREATE TABLE payload (key INTEGER PRIMARY KEY) WITHOUT ROWID;"
             "CREATE TABLE revisit (key INTEGER PRIMARY KEY, url TEXT);"
             "CREATE TABLE captured (key INTEGER PRIMARY KEY) WITHOUT ROWID;"
+            "CREATE VIEW looked_up AS SELECT line FROM line WHERE NOT has_failed OR key IN (SELECT key FROM revisit);"
+            "CREATE VIEW lacking AS SELECT * FROM revisit WHERE key NOT IN (SELECT key FROM payload);"
         )
         self._last: tuple[str, str] | None = None
         self._last_id: int | None = None
@@ -83,32 +82,28 @@ class Index:
 
     def lines(self) -> Iterator[bytes]:
         """The lines of a CDXJ file."""
-        for (line,) in self._store.execute(f"SELECT line FROM line WHERE {_LOOKED_UP} ORDER BY line"):  # noqa: S608
+        for (line,) in self._store.execute("SELECT line FROM looked_up ORDER BY line"):
             yield line.encode()
 
     def count(self) -> int:
-        [count] = self._store.execute(f"SELECT count(*) FROM line WHERE {_LOOKED_UP}").fetchone()  # noqa: S608
+        [count] = self._store.execute("SELECT count(*) FROM looked_up").fetchone()
         return int(count)
 
     def lacking(self) -> int:
         """How many payloads revisit records refer to that no record has."""
-        [count] = self._store.execute(
-            "SELECT count(*) FROM revisit WHERE key NOT IN (SELECT key FROM payload)"
-        ).fetchone()
+        [count] = self._store.execute("SELECT count(*) FROM lacking").fetchone()
         return int(count)
 
     def example(self) -> str:
         """The URL of such a revisit record."""
-        [url] = self._store.execute(
-            "SELECT url FROM revisit WHERE key NOT IN (SELECT key FROM payload) LIMIT 1"
-        ).fetchone()
+        [url] = self._store.execute("SELECT url FROM lacking LIMIT 1").fetchone()
         return str(url)
 
     def is_wanted(self, head: Head) -> bool:
         """Whether a record has a payload that is lacking."""
         if head.kind not in _PAYLOADS:
             return False
-        query = "SELECT 1 FROM revisit WHERE key = ? AND key NOT IN (SELECT key FROM payload)"
+        query = "SELECT 1 FROM lacking WHERE key = ?"
         return any(self._store.execute(query, (key,)).fetchone() for key in payload_keys(head))
 
     def __enter__(self) -> Self:
