@@ -1,5 +1,6 @@
 """Fetches pages, and renders some of them."""
 
+import asyncio
 import codecs
 import logging
 import re
@@ -25,6 +26,7 @@ _TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 class RenderingFetcher:
     """A `Fetcher` around another one. It renders the pages whose URL `matches`, if they are complete HTML with a
     success status. `reads_as_html` says whether a page declared as HTML is HTML: some servers declare sitemaps so.
+    `charset_of` detects the encoding of a page that declares none: Chromium takes no page without one for UTF-8.
 
     The body of a rendered page is its document, in UTF-8 with a byte order mark; `raw_body` and the headers are as
     received. Without a document the page stays as received. `rendering` says which. `duration_s` is how long servers
@@ -40,6 +42,7 @@ class RenderingFetcher:
         *,
         matches: Callable[[str], bool],
         reads_as_html: Callable[[Page], bool],
+        charset_of: Callable[[Page], str | None],
         loads: Loads,
         limits: Limits,
     ) -> None:
@@ -47,6 +50,7 @@ class RenderingFetcher:
         self._browsers = browsers
         self._matches = matches
         self._reads_as_html = reads_as_html
+        self._charset_of = charset_of
         self._loads = loads
         self._limits = limits
         self._unfinished = 0
@@ -57,7 +61,8 @@ class RenderingFetcher:
             return fetched
         if not self._reads_as_html(fetched):
             return fetched
-        rendered = await self._render(fetched)
+        charset = await asyncio.to_thread(self._charset_of, fetched)
+        rendered = await self._render(fetched if charset is None else _with_charset(fetched, charset))
         if rendered.why_unfinished is not None:
             self._note_unfinished(request.url, rendered.why_unfinished)
         body = fetched.body if rendered.document is None else codecs.BOM_UTF8 + rendered.document
@@ -103,6 +108,13 @@ def _can_be_rendered(page: Page) -> bool:
         return False
     declared = (page.header("content-type") or "").partition(";")[0].strip().lower()
     return declared in _RENDERED_TYPES and not _is_download(page.header("content-disposition") or "")
+
+
+def _with_charset(page: Page, charset: str) -> Page:
+    declared = (page.header("content-type") or "").partition(";")[0].strip()
+    headers = [(name, value) for name, value in page.headers if name.lower() != b"content-type"]
+    headers.append((b"Content-Type", f"{declared}; charset={charset}".encode("latin-1")))
+    return msgspec.structs.replace(page, headers=headers)
 
 
 def _is_download(disposition: str) -> bool:

@@ -32,5 +32,11 @@ class TestRendering(FetcherContract):
         browsers = Browsers(no_browser, self.directory, at_once=1)
         loads = Loads(http, cache=ResponseCache())
         return RenderingFetcher(
-            http, browsers, matches=lambda _: True, reads_as_html=lambda _: False, loads=loads, limits=Limits()
+            http,
+            browsers,
+            matches=lambda _: True,
+            reads_as_html=lambda _: False,
+            charset_of=lambda _: None,
+            loads=loads,
+            limits=Limits(),
         )

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from config import Loaded
 from crawler.discover.scope import pattern_search
 from crawler.page import Page
+from crawler.read.encoding.text import encoding_of
 from crawler.read.headers import read_headers
-from crawler.read.sniff import is_html, sniff_type
+from crawler.read.sniff import XHTML, is_html, sniff_type
 
 
 def check(loaded: Loaded) -> None:
@@ -35,3 +36,11 @@ def reads_as_html(page: Page) -> bool:
 
 def detected_type(page: Page) -> str:
     return sniff_type(read_headers(page.headers).media_type, page.body)
+
+
+def detected_charset(page: Page) -> str | None:
+    """The encoding that the crawl detects of a page that declares none."""
+    headers = read_headers(page.headers)
+    is_xhtml = sniff_type(headers.media_type, page.body) == XHTML
+    encoding = encoding_of(page.body, http_charset=headers.charset, is_xhtml=is_xhtml)
+    return encoding.name if encoding.source == "detected" else None

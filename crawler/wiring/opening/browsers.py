@@ -16,7 +16,7 @@ from crawler.render.loads import Keeps, Loads
 from crawler.render.responses import ResponseCache
 from crawler.seams import Fetcher, Robots
 from crawler.wiring.components.content import preferences
-from crawler.wiring.components.rendering import detected_type, matcher, reads_as_html
+from crawler.wiring.components.rendering import detected_charset, detected_type, matcher, reads_as_html
 
 
 async def fetcher_in_browsers(
@@ -41,6 +41,7 @@ async def fetcher_in_browsers(
         browsers,
         matches=matcher(loaded, "render.patterns", render.patterns),
         reads_as_html=reads_as_html,
+        charset_of=detected_charset,
         loads=Loads(
             fetcher,
             blocked=frozenset(render.block),

@@ -18,7 +18,7 @@ from crawler.render.limits import Limits
 from crawler.render.loads import Loads
 from crawler.render.responses import ResponseCache
 from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
-from crawler.wiring.components.rendering import reads_as_html
+from crawler.wiring.components.rendering import detected_charset, reads_as_html
 from tests.fetchers import http_fetcher
 
 CHROMIUM = shutil.which("chromium")
@@ -75,6 +75,7 @@ async def rendering(
             browsers,
             matches=lambda _: True,
             reads_as_html=reads_as_html,
+            charset_of=detected_charset,
             loads=Loads(plain, cache=ResponseCache(), **loads),
             limits=limits,
         )

@@ -91,6 +91,24 @@ async def test_xhtml_that_the_browser_does_not_read_to_its_end_stays_as_received
     assert b"</script>ran" in read.body
 
 
+async def test_the_browser_reads_a_page_in_the_encoding_that_the_crawl_detects(tmp_path: Path) -> None:
+    text = "<title>\u65e5\u672c\u8a9e\u306e\u30da\u30fc\u30b8</title><a href='/\u00e4?\u00e4'></a><p>\u8a9e</p>"
+    script = "<script>const a=document.links[0];a.href=a.href;document.body.append(document.characterSet)</script>"
+    scripts: dict[str, Script] = {
+        "/utf-8": [page((text + script).encode(), b"Content-Type: text/html")],
+        "/unknown": [page((text + script).encode(), b"Content-Type: Text/HTML; charset=utf8mb4")],
+        "/declared": [page((text + "<meta charset=latin1>" + script).encode(), b"Content-Type: text/html")],
+    }
+    async with rendering(scripts, tmp_path / "browsers", at_once=1) as web:
+        for path in ("/utf-8", "/unknown"):
+            got = await web.page(path)
+            assert "<title>\u65e5\u672c\u8a9e".encode() in got.body, path
+            assert b'<a href="http://www.site.test/%C3%A4?%C3%A4">' in got.body, path
+            assert got.body.endswith(b"UTF-8</body></html>"), path
+            assert got.header("Content-Type") in ("text/html", "Text/HTML; charset=utf8mb4")
+        assert (await web.page("/declared")).body.endswith(b"windows-1252</body></html>")
+
+
 async def test_pairs_of_surrogates_are_whole_and_halves_do_not_end_the_browser(web: Rendering) -> None:
     for path in ("/pairs", "/pairs-moved"):  # in one of the two, a piece of the document would end within a pair
         got = await web.page(path)
