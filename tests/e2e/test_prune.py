@@ -1,5 +1,6 @@
 """Commands about a crawl whose old output was deleted tell that, and miss nothing."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -91,6 +92,27 @@ def test_half_of_the_output_goes_and_nothing_is_missing(crawl: Path, tmp_path: P
     (crawl / "pruned.json").unlink()
     missed = f"pruned: {crawl}/pruned.json: it is missing, and {crawl}/pruned has the record numbers of files"
     assert missed in command_here("inspect", str(crawl), "fsck").out
+
+
+def test_what_was_pruned_does_not_count_as_lost_after_a_rebuild_without_links(tmp_path: Path) -> None:
+    alone = setting("output.warc=false", "output.records_max_bytes=6000")
+    with running(SMALL) as port:
+        command = ("crawl", *Web(port, SMALL).options, *alone, "--max-pages", "30", "--dir", "crawl")
+        assert onceover(*command, cwd=tmp_path).code == LIMIT
+    crawl = tmp_path / "crawl"
+    before = known_urls(crawl)
+    pruned = json_of(command_here("prune", str(crawl), "--keep-bytes", "6kB", "--json"))["pruned"]
+    assert pruned
+    rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    found = re.search(r"^([\d,]+) records were pruned", rebuilt.err, re.MULTILINE)
+    assert found
+    missing = re.search(r"missing: (\d+):", command_here("inspect", str(crawl), "fsck").out)
+    assert missing
+    assert int(missing[1]) <= before - known_urls(crawl) - int(found[1])
+
+
+def known_urls(crawl: Path) -> int:
+    return len(command_here("frontier", "export", str(crawl)).out.splitlines())
 
 
 def test_a_pruned_crawl_goes_on_to_its_end(crawl: Path) -> None:

@@ -93,9 +93,9 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
             lost = 0
             if unread:
                 stats = frontier.describe()
-                # At least the URLs are lost whose numbers no known URL has, at any of its visits.
+                # At least the URLs are lost whose numbers no known URL has, at any of its visits that were not pruned.
                 waiting = stats.admitted - stats.done - stats.failed - stats.excluded
-                named = max(stats.admitted, output.settled.visits + waiting)
+                named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned))
                 lost = max(lost_before - settled - found, state.numbers_given - named, 1)
             await frontier.set_lost(lost)
         finally:
