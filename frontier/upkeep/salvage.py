@@ -41,7 +41,8 @@ def repair_directory(
     if is_there and not is_readable(directory):
         salvaged = salvage(directory)
         if salvaged == "nothing":
-            shutil.rmtree(directory)
+            for path in _files(directory):  # the directory stays: it may be a link to another disk
+                path.unlink()
     store = open_store()
     try:
         repaired = repair(store, salvaged=salvaged)

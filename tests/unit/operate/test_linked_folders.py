@@ -90,6 +90,19 @@ def test_a_damaged_frontier_on_another_file_system_is_repaired(
         assert crawl.look("fsck").out.startswith(f"{EACH * len(HOSTS)} URLs, ")
 
 
+def test_a_frontier_on_another_disk_of_which_nothing_can_be_read_is_filled_from_the_output(
+    crawl: StoredCrawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move(crawl, "frontier", tmp_path)
+    (tmp_path / "frontier" / "CURRENT").write_bytes(b"?")
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "plyvel.py").write_text("raise SystemError\n")  # in the process that salvages
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    assert_told(crawl.look("fsck", "--repair"), COMPLETE)
+    assert (crawl.directory / "frontier").is_symlink()
+    assert crawl.look("fsck").out.startswith(f"{EACH * len(HOSTS)} URLs, ")
+
+
 def test_a_lost_disk_can_be_given_up(tmp_path: Path) -> None:
     directory = CrawlDirectory(tmp_path)
     directory.warc.symlink_to(tmp_path / "lost")
