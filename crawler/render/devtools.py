@@ -55,7 +55,7 @@ class Devtools(asyncio.Protocol):
     """A connection to one browser. It calls `hear` with each event, in order; `hear` must not block."""
 
     def __init__(self) -> None:
-        self.hear: Callable[[Event], None] = _ignore
+        self.hear: Callable[[Event], None] = ignore
         self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done when the connection has ended; its result says why."""
         self._transport: asyncio.WriteTransport | None = None
@@ -151,4 +151,4 @@ class Devtools(asyncio.Protocol):
 _decoder = msgspec.json.Decoder(_Message)
 
 
-def _ignore(_: Event) -> None: ...
+def ignore(_: Event) -> None: ...

@@ -10,7 +10,7 @@ from crawler.page import Link, LinkKind, Page, Rendering, Screenshot
 from crawler.render.behaviours import Behaviours
 from crawler.render.browser import Browser
 from crawler.render.completion import Completion
-from crawler.render.devtools import BrowserGone, CommandRefused, Event, Params
+from crawler.render.devtools import BrowserGone, CommandRefused, Event, Params, ignore
 from crawler.render.document import read_document
 from crawler.render.interceptor import Interceptor
 from crawler.render.limits import Limits
@@ -95,7 +95,7 @@ class Visit:
                 _log.info("%s can't be rendered: %s", self._page.url, error)
                 self._finish(Rendering.CRASHED)
             finally:
-                self._devtools.hear = _ignore
+                self._devtools.hear = ignore
                 self._devtools.gone.remove_done_callback(self._browser_gone)
                 watching.cancel()
                 self._interceptor.stop()
@@ -155,7 +155,7 @@ class Visit:
 
     async def _leave(self) -> None:
         """Dispose of the page, or give up the browser if it can't."""
-        self._devtools.hear = _ignore
+        self._devtools.hear = ignore
         try:
             async with asyncio.timeout(_LEAVE_S):
                 await self._devtools.ask("Target.disposeBrowserContext", {"browserContextId": self._context})
@@ -295,6 +295,3 @@ class Visit:
         if len(self._links) < MAX_LINKS and self._link_characters + len(url) <= MAX_LINK_CHARACTERS:
             self._link_characters += len(url)
             self._links[url] = Link(url, kind, text=" ".join(text.split()), rel=rel.lower())
-
-
-def _ignore(_: Event) -> None: ...
