@@ -218,7 +218,12 @@ async def open_run(
     and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
     """
     delete_leftovers(directory)
-    delete_leftovers_of_state(directory)
+    try:
+        delete_leftovers_of_state(directory)
+    except PermissionError:
+        if not directory.frontier.exists():
+            raise
+        log.warning("what a rebuild by another user has left in %s can't be deleted, and stays", directory.path)
     whole = directory.path if part_at(directory.original) is None else directory.original.parent
     if whole != directory.path:
         delete_leftovers(CrawlDirectory(whole))

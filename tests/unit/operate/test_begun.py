@@ -119,6 +119,22 @@ async def test_the_next_start_finishes_what_an_interrupted_one_has_deleted_in_pa
     assert number > 10
 
 
+async def test_what_another_user_has_left_of_a_rebuild_keeps_no_crawl_from_going_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await make(tmp_path, with_seeds=True)
+    (tmp_path / "frontier.rebuilding").mkdir()
+
+    def refuse(_path: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("crawler.disk.durable_file.shutil.rmtree", refuse)
+    loaded = load(None, overrides=configured(tmp_path, 'urls.rules=["lower-case"]'), environ={})
+    with lock_crawl(loaded) as directory:
+        async with open_run(loaded, directory) as run:
+            assert run.has_urls
+
+
 def test_an_interrupted_deletion_of_a_crawl_leaves_no_damaged_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
