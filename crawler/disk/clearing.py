@@ -1,5 +1,6 @@
 """Deletes a crawl."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -77,7 +78,7 @@ def _clear(directory: CrawlDirectory) -> None:
     # The frontier goes last: it makes a visited set anew.
     for folder, aside in reversed(_places_of_state(directory)):
         if folder.exists():
-            folder.rename(aside)
+            _move_aside(folder, aside)
     delete_leftovers_of_state(directory)
     copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
     delete_folders((*copies, *directory.output, path / COPYING))
@@ -85,6 +86,16 @@ def _clear(directory: CrawlDirectory) -> None:
         file.unlink(missing_ok=True)
     if directory.configuration.exists():
         directory.configuration.replace(directory.earlier_settings)
+
+
+def _move_aside(folder: Path, aside: Path) -> None:
+    """Move a folder, or delete it if it can't be moved: a container can't rename the folders of its image."""
+    try:
+        folder.rename(aside)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        delete_folders((folder,))
 
 
 def _delete_rest(directory: CrawlDirectory) -> None:

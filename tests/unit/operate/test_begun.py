@@ -1,5 +1,6 @@
 """Whether a crawl has begun, or only its first start was refused."""
 
+import errno
 import os
 from collections.abc import Callable
 from functools import partial
@@ -160,3 +161,17 @@ def test_an_interrupted_deletion_of_a_crawl_leaves_no_damaged_one(
         assert not list(path.glob("*.rebuilding"))
         number += 1
     assert number > 10
+
+
+def test_a_crawl_in_the_image_of_a_container_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "crawl"
+    make_stored(path)
+
+    def refuse(_old: Path, _new: Path) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    loaded = load(path / "crawl.toml", overrides=[f'crawl.directory="{path}"'], environ={}, require_seeds=False)
+    monkeypatch.setattr(os, "rename", refuse)
+    with lock_crawl(loaded, fresh=True) as directory:
+        assert not directory.has_state()
+        assert not directory.has_output()
