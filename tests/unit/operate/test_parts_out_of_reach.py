@@ -183,7 +183,7 @@ def test_nobody_says_how_much_is_done_without_a_part(crawl: StoredCrawl, tmp_pat
     assert msgspec.convert(report["summary"], dict[str, object])["share_done"] is None
     for command in ("status", "report"):
         told = crawl.do(command).out
-        assert "1 of its parts can't tell" in " ".join(told.split())
+        assert "1 part can't tell" in " ".join(told.split())
         assert "%" not in told
 
 
@@ -196,7 +196,7 @@ def test_a_crawl_that_may_have_more_in_a_missing_part_is_not_said_to_be_done(
     assert "nothing left" not in status_lines(found, crawl.directory)[0]
     assert "nothing left" in status_lines(msgspec.structs.replace(found, parts=[]), crawl.directory)[0]
     silent = of_parts([nothing_left()], silent=1)
-    assert left_text(silent) == "nothing that is known, but 1 of its parts can't tell"
+    assert left_text(silent) == "nothing that is known, but 1 part can't tell"
     assert left_text(nothing_left()) == "nothing that is known"
 
 
