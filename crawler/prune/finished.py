@@ -20,13 +20,14 @@ from crawler.write.cdxj.making import OPEN, archives, final_path, index_of, line
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.gzip_members import HEAD_BYTES
 from crawler.write.records import record_files
+from crawler.write.warc_reader import whole_number
 from crawler.write.warc_records import NUMBER_FIELD
 
 _PIECE_BYTES: Final = 4096
 """Enough for most heads. One with a long URL takes several."""
 _END: Final = b"\r\n\r\n"
 _GZIP: Final = 16 + isal_zlib.MAX_WBITS
-_NUMBER: Final = re.compile(rb"\r\n" + NUMBER_FIELD.encode() + rb": *(\d{1,18})\r\n", re.IGNORECASE)
+_NUMBER: Final = re.compile(rb"\r\n" + NUMBER_FIELD.encode() + rb": *(\d+)\r\n", re.IGNORECASE)
 _Damaged: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
 
 
@@ -199,4 +200,4 @@ def _number(archive: BinaryIO, offset: int, length: int) -> int | None:
     except _Damaged:
         return None
     found = _NUMBER.search(head.partition(_END)[0] + b"\r\n")
-    return None if found is None else int(found[1])
+    return None if found is None else whole_number(found[1].decode())

@@ -15,7 +15,9 @@ from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
 _END = b"\r\n\r\n"
 _KINDS = frozenset(map(str, LinkKind))
-_MOST_DIGITS = 18
+_HIGHEST = (1 << 63) - 1
+"""Of all record numbers: they have 63 bits (`crawler.disk.lineages`)."""
+_MOST_DIGITS = len(str(_HIGHEST))
 """Of a number. More are damage, and beyond 4,300 Python does not read them."""
 
 
@@ -68,7 +70,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 
 def whole_number(text: str) -> int | None:
     """The number that a field of a record says; None if it says none, as in a damaged one."""
-    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+    number = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else _HIGHEST + 1
+    return number if number <= _HIGHEST else None
 
 
 class DamagedPart(msgspec.Struct, frozen=True):

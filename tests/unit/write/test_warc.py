@@ -32,8 +32,9 @@ from crawler.write.cdxj.making import archives
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_http import request_target
 from crawler.write.warc_members import Urns
-from crawler.write.warc_reader import Capture, captures
+from crawler.write.warc_reader import Capture, captures, whole_number
 from crawler.write.warc_records import Group, page_group
+from frontier import MAX_LINEAGE
 from tests.full_disk import no_space
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
@@ -725,3 +726,10 @@ def test_identifiers_are_different_uuids_that_begin_alike_if_they_have_one_origi
     for urn in drawn:
         found = uuid.UUID(urn.removeprefix("uuid:"))
         assert (found.version, found.variant, urn) == (8, uuid.RFC_4122, f"uuid:{found}")
+
+
+def test_the_numbers_of_all_lineages_are_read_and_no_higher_ones() -> None:
+    highest = (MAX_LINEAGE + 1 << 40) - 1
+    assert whole_number(str(highest)) == highest
+    for text in (str(highest + 1), "9" * 19, "9" * 5000, "", "-1"):
+        assert whole_number(text) is None
