@@ -212,7 +212,7 @@ def _check(copy: CrawlDirectory) -> None:
     assert report.quarantined == 0
     assert ended.return_value == COMPLETE
     # A crash is no reason to rebuild the visited set.
-    assert ended.stderr == ""
+    assert ended.stderr == "", ended.stderr
 
 
 def _left(store: LevelDBStore) -> Left:
