@@ -59,6 +59,8 @@ class Victim:
         self._folder = folder
         self.options = options
         self._env = env or {}
+        self._torn: dict[Path, int] = {}
+        """How long an archive is whose end is torn."""
 
     def run(self, moment: Moment = lambda: False, *, after_s: float = 0.0) -> int:
         """Start it, and kill it `after_s` after the moment; its exit code, which is -9 if it did not end before."""
@@ -89,7 +91,9 @@ class Victim:
         for path in sorted(self.directory.records.glob("*.jsonl"))[-1:]:
             _append(path, path.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2], random)
         for path in self.directory.warc.glob("*.open"):
-            _append(path, path.read_bytes()[:200], random)
+            if path.stat().st_size != self._torn.get(path):  # else no start has mended it
+                _append(path, path.read_bytes()[:200], random)
+                self._torn[path] = path.stat().st_size
 
     def requests(self) -> list[LogEntry]:
         """All requests that the crawl has made so far, also those that a kill left on their way."""
