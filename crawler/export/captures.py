@@ -11,19 +11,18 @@ import msgspec
 
 from crawler.export.archives import Archive, ArchiveGone, members_of
 from crawler.export.aside import with_databases
-from crawler.export.wacz.heads import read_head, timestamp
 from crawler.page.digests import key_of
+from crawler.write.cdxj.heads import END, capture_of
+from crawler.write.cdxj.lines import moment_of
 from crawler.write.cdxj.making import OPEN, index_of
 from crawler.write.warc_reader import Capture, captures_at
 
-_FOUND: Final = ("response", "revisit", "resource")
 _MOST_BYTES: Final = (1 << 63) - 1
 _log = logging.getLogger(__name__)
 
 
 MAX_RECORD_BYTES: Final = 64_000_000
 """The largest WARC record that is read."""
-_END: Final = b"\r\n\r\n"
 
 
 class Location(msgspec.Struct, frozen=True, gc=False):
@@ -66,7 +65,7 @@ class Captures:
     def find_all(self, url: str, fetched_at: str, /) -> Iterator[Location]:
         """All captures of a URL in that second, the last first."""
         query = "SELECT file, offset, length FROM capture WHERE key = ? ORDER BY file DESC, offset DESC"
-        for file, offset, length in self._store.execute(query, (key_of(f"{timestamp(fetched_at)} {url}"),)):
+        for file, offset, length in self._store.execute(query, (key_of(f"{moment_of(fetched_at)} {url}"),)):
             yield Location(self._names[file], offset, length)
 
     def _read(self, archive: Archive, say: Callable[[str], None]) -> None:
@@ -110,9 +109,9 @@ def _place(value: int | str) -> int:
 def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iterator[tuple[int, int, int, int]]:
     say(f"{archive.path} has no index (.cdxj), so it is read")
     for member, _ in members_of(archive, say):
-        head = read_head(member.content)
-        if head is not None and head.kind in _FOUND:
-            yield key_of(f"{head.timestamp} {head.url}"), number, member.start, member.end - member.start
+        found = capture_of(member.content)
+        if found is not None:
+            yield key_of(f"{moment_of(found.date)} {found.url}"), number, member.start, member.end - member.start
 
 
 class RevisitedCaptures:
@@ -133,8 +132,8 @@ class RevisitedCaptures:
         original = next((each for each in same if each.kind != "revisit"), None)
         if original is None:
             return None
-        head, end, _ = revisit.block.partition(_END)
-        block = b"".join((head, end, original.block.partition(_END)[2]))
+        head, end, _ = revisit.block.partition(END)
+        block = b"".join((head, end, original.block.partition(END)[2]))
         return msgspec.structs.replace(revisit, kind=original.kind, block=block, truncated=original.truncated)
 
     def read(self, location: Location, *, is_wanted: Callable[[Capture], bool] = lambda _: True) -> Capture | None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from crawler.write.appending import sync_directory
-from crawler.write.cdxj.making import capture_of, final_path, index_of, serial_of
+from crawler.write.cdxj.heads import capture_of
+from crawler.write.cdxj.making import final_path, index_of, serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of
 from crawler.write.gzip_members import (
     HEAD_BYTES,

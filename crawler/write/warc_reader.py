@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from crawler.page import Link, LinkKind
+from crawler.write.cdxj.heads import END, fields_of
 from crawler.write.cdxj.making import OPEN, archives
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members, members_from
 from crawler.write.warc_facts import OUTLINK
 from crawler.write.warc_opening import is_ours
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
-_END = b"\r\n\r\n"
 _KINDS = frozenset(map(str, LinkKind))
 _HIGHEST = (1 << 63) - 1
 """Of all record numbers: they have 63 bits (`crawler.disk.lineages`)."""
@@ -44,7 +44,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 
     def http(self) -> tuple[int, str, list[tuple[bytes, bytes]], bytes]:
         """The status, reason, headers and body of a response. Raises `ValueError` if it is not a response."""
-        head, separator, body = self.block.partition(_END)
+        head, separator, body = self.block.partition(END)
         status_line, *lines = head.split(b"\r\n")
         words = status_line.decode("latin-1").split(" ", 2)
         if not separator or len(words) < 2 or whole_number(words[1]) is None:
@@ -114,15 +114,14 @@ def captures_at(path: Path, offset: int, *, max_bytes: int) -> Iterator[Capture]
 
 
 def _capture(content: bytes) -> Capture | None:
-    end = content.find(_END)
-    head = content if end < 0 else content[:end]
-    lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:])
-    fields = {name.lower(): value.strip() for name, _, value in lines}
+    end = content.find(END)
+    head = fields_of(content if end < 0 else content[:end])
+    fields = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in head.items()}
     number, purpose = whole_number(fields.get(NUMBER_FIELD.lower(), "")), fields.get(PURPOSE_FIELD.lower())
     length = whole_number(fields.get("content-length", "0"))
     if (number is None and purpose is None) or length is None or fields.get("warc-type") == "warcinfo":
         return None
-    start = end + len(_END)  # a partition would copy the block, which may be large, once more
+    start = end + len(END)  # a partition would copy the block, which may be large, once more
     # Earlier versions took the brackets that wget writes for a part of the URL.
     kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri", "").strip("<>")
     return Capture(

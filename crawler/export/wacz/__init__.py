@@ -3,7 +3,6 @@
 Source: https://specs.webrecorder.net/wacz/1.1.1/. A WACZ is a ZIP of WARC files as they are, an index of them, a list
 of pages, and `datapackage.json` with the digests of all.
 
-    heads       reads the head of a WARC record
     index       the captures of all files in the order of their keys, in blocks, and what revisit records lack
     package     writes members of the ZIP, with their digests
     packing     packs a crawl

@@ -13,13 +13,12 @@ from typing import Final, Self
 
 import msgspec
 
-from crawler.export.wacz.heads import Head, timestamp
 from crawler.export.wacz.package import Package
 from crawler.page.digests import key_of
-from crawler.write.cdxj.surt_key import surt_key
+from crawler.write.cdxj.heads import Head
+from crawler.write.cdxj.lines import line_of, moment_of
 
 _PAYLOADS: Final = ("response", "resource")
-_REVISIT: Final = "warc/revisit"
 _LINES: Final = 1024
 """The number of lines in a block."""
 _NAME: Final = "index.cdx.gz"
@@ -45,45 +44,37 @@ class Index:
     def add(self, head: Head, *, filename: str, offset: int, length: int) -> None:
         """Add a record, if replay looks it up: a response, a resource or a revisit of a payload. The rest is where it
         is in the archive."""
+        capture = head.capture()
+        if capture is None:
+            return
         if head.kind in _PAYLOADS:
             self._store.executemany("INSERT OR IGNORE INTO payload VALUES (?)", [(key,) for key in payload_keys(head)])
         elif head.has_payload_elsewhere:
             self._store.execute("INSERT OR IGNORE INTO revisit VALUES (?, ?)", (_wanted_key(head), head.url))
         else:
             return
-        entry = {
-            "url": head.url,
-            "mime": _REVISIT if head.has_payload_elsewhere else head.mime,
-            "status": head.status,
-            "digest": head.digest,
-            "length": str(length),
-            "offset": str(offset),
-            "filename": filename,
-        }
-        content = msgspec.json.encode({name: value for name, value in entry.items() if value is not None}).decode()
-        line = f"{surt_key(head.url)} {head.timestamp} {content}\n"
-        key = _key(head.digest or "", head.url, head.timestamp)
-        row = (line.encode("utf-8", "replace").decode(), key)
+        line = line_of(capture, offset=offset, length=length, filename=filename)
+        row = (line.decode(), _key(head.digest or "", head.url, head.moment))
         self._last_id = self._store.execute("INSERT INTO line (line, key) VALUES (?, ?)", row).lastrowid
-        self._last = (head.url, head.timestamp)
-        self._store.execute("INSERT OR IGNORE INTO captured VALUES (?)", (_key(head.url, head.timestamp),))
+        self._last = (head.url, head.moment)
+        self._store.execute("INSERT OR IGNORE INTO captured VALUES (?)", (_key(head.url, head.moment),))
 
     def has(self, url: str, fetched_at: str) -> bool:
         """Whether a URL was captured at a time in RFC 3339."""
-        key = _key(url, timestamp(fetched_at))
+        key = _key(url, moment_of(fetched_at))
         found = self._store.execute("SELECT 1 FROM captured WHERE key = ?", (key,)).fetchone()
         return found is not None
 
     def take_back(self, head: Head) -> None:
         """The request failed that this record is about: if what was added last is its response, replay must not look
         that up, unless other records refer to its payload."""
-        if self._last == (head.url, head.timestamp):
+        if self._last == (head.url, head.moment):
             self._store.execute("UPDATE line SET has_failed = 1 WHERE id = ?", (self._last_id,))
 
     def lines(self) -> Iterator[bytes]:
         """The lines of a CDXJ file."""
         for (line,) in self._store.execute("SELECT line FROM looked_up ORDER BY line"):
-            yield line.encode()
+            yield line.encode() + b"\n"
 
     def count(self) -> int:
         [count] = self._store.execute("SELECT count(*) FROM looked_up").fetchone()
@@ -115,7 +106,7 @@ class Index:
 
 def payload_keys(head: Head) -> list[int]:
     """The keys by which revisit records may refer to a record."""
-    return [_key(head.digest or ""), _key(head.digest or "", head.url, head.timestamp)]
+    return [_key(head.digest or ""), _key(head.digest or "", head.url, head.moment)]
 
 
 def _wanted_key(head: Head) -> int:

@@ -2,6 +2,7 @@
 
     surt_key    the key by which lines are sorted, and URLs are looked up
     lines       makes a line, and reads one
+    heads       reads the heads of WARC records
     making      makes the index of an archive that has none
     open_index  the index of an archive that is being written
     sorting     sorts lines in bounded memory

@@ -9,7 +9,8 @@ from operator import lt
 from pathlib import Path
 from typing import Final
 
-from crawler.write.cdxj.lines import REVISIT, CaptureFacts, declared_type, line_of, offset_of
+from crawler.write.cdxj.heads import capture_of
+from crawler.write.cdxj.lines import line_of, offset_of
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 
@@ -17,9 +18,6 @@ SUFFIX: Final = ".cdxj"
 OPEN: Final = ".open"
 _ASIDE: Final = ".new"
 _ARCHIVE: Final = ".warc.gz"
-_END: Final = b"\r\n\r\n"
-_MOST_DIGITS: Final = 18
-"""Of a status. Another crawler may have archived one of any length, and beyond 4,300 Python does not read them."""
 _SERIAL: Final = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
 
 
@@ -96,36 +94,3 @@ def lines_of(archive: Path) -> Iterator[bytes]:
 
 def _is_record(head: bytes) -> bool:
     return head.startswith(b"WARC/1.")
-
-
-def capture_of(content: bytes) -> CaptureFacts | None:
-    """What a record holds, of which the first 512 KiB are enough; None if it is not a capture."""
-    head, _, block = content.partition(_END)
-    fields = _fields(head)
-    kind, url, date = fields.get(b"warc-type"), fields.get(b"warc-target-uri"), fields.get(b"warc-date")
-    if kind not in (b"response", b"revisit", b"resource") or url is None or date is None:
-        return None
-    status, of_payload = None, fields
-    if kind != b"resource":
-        status_line, _, rest = block.partition(b"\r\n")
-        words = status_line.split(b" ", 2)
-        status = int(words[1]) if len(words) > 1 and len(words[1]) <= _MOST_DIGITS and words[1].isdigit() else None
-        of_payload = _fields(b"\r\n" + rest.partition(_END)[0])
-    content_type = of_payload.get(b"content-type", b"")
-    digest = fields.get(b"warc-payload-digest")
-    return CaptureFacts(
-        url=url.strip(b"<>").decode("utf-8", "replace"),  # which wget writes, as WARC/1.0 has it
-        date=date.decode("latin-1"),
-        mime=REVISIT if kind == b"revisit" else declared_type(content_type),
-        status=status,
-        digest=None if digest is None else digest.decode("latin-1"),
-    )
-
-
-def _fields(head: bytes) -> dict[bytes, bytes]:
-    """The first field of each name, after a first line."""
-    found: dict[bytes, bytes] = {}
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        found.setdefault(name.strip().lower(), value.strip())
-    return found
