@@ -13,11 +13,10 @@ from crawler.export.archives import Archive, ArchiveGone, members_of
 from crawler.export.aside import with_databases
 from crawler.page.digests import key_of
 from crawler.write.cdxj.heads import END, capture_of
-from crawler.write.cdxj.lines import moment_of
+from crawler.write.cdxj.lines import moment_of, parse
 from crawler.write.cdxj.making import OPEN, index_of
 from crawler.write.warc_reader import Capture, captures_at
 
-_MOST_BYTES: Final = (1 << 63) - 1
 _log = logging.getLogger(__name__)
 
 
@@ -30,12 +29,6 @@ class Location(msgspec.Struct, frozen=True, gc=False):
     """From the directory of the crawl on; absolute for a file elsewhere."""
     offset: int
     length: int
-
-
-class _Entry(msgspec.Struct, frozen=True, gc=False):
-    url: str
-    offset: int | str
-    length: int | str
 
 
 class Captures:
@@ -78,17 +71,14 @@ class Captures:
             self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", entries)
 
     def _entries(self, index: Path, number: int) -> Iterator[tuple[int, int, int, int]]:
-        decoder = msgspec.json.Decoder(_Entry)
         with index.open("rb") as lines:
             for at, line in enumerate(lines, 1):
                 if line.startswith(b"!") or not line.endswith(b"\n"):
                     continue
                 try:
-                    _, moment, content = line.split(b" ", 2)
-                    entry = decoder.decode(content)
-                    key = key_of(f"{moment[:14].decode()} {entry.url}")
-                    yield key, number, _place(entry.offset), _place(entry.length)
-                except (ValueError, RecursionError) as error:
+                    _, moment, entry = parse(line)
+                    yield key_of(f"{moment[:14]} {entry.url}"), number, *entry.place()
+                except ValueError as error:
                     _log.warning("%s: line %d is not an entry of a CDXJ index and was skipped: %s", index, at, error)
 
     def __enter__(self) -> Self:
@@ -96,14 +86,6 @@ class Captures:
 
     def __exit__(self, *_: object) -> None:
         self._store.close()
-
-
-def _place(value: int | str) -> int:
-    """A number of bytes. Raises `ValueError` for what can be none, as in a damaged line."""
-    found = int(value)
-    if not 0 <= found <= _MOST_BYTES:
-        raise ValueError(f"expected a number of bytes, found {value}")
-    return found
 
 
 def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iterator[tuple[int, int, int, int]]:

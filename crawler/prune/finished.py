@@ -181,11 +181,12 @@ def _place(line: bytes, size: int) -> _Place | None:
     """What a line of an index says, of an archive of that size; None if the line is damaged."""
     try:
         _, moment, capture = parse(line)
-        offset, length = int(capture.offset), int(capture.length)
+        offset, length = capture.place()
         at = datetime.strptime(moment, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
         return None
-    if not (0 <= offset < size and 0 < length <= size):
+    # Without a type, nobody knows whether the body is here or in another archive.
+    if capture.mime is None or not (offset < size and 0 < length <= size):
         return None
     return _Place(offset, length, at.isoformat().replace("+00:00", "Z"))
 

@@ -10,23 +10,37 @@ from crawler.write.cdxj.surt_key import surt_key
 
 _NO_TYPE: Final = "unk"
 REVISIT: Final = "warc/revisit"
+_MOST_BYTES: Final = (1 << 63) - 1
 _AFTER_TYPE: Final = re.compile(rb"[; ]")
 _encode = msgspec.json.Encoder().encode
 
 
-class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a line: what was captured, and where it lies."""
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
+    """The fields of a line: what was captured, and where it lies. Our lines lack `status` or `digest` at most; those of
+    others may lack more, and write numbers as JSON has them."""
 
     url: str
-    mime: str
+    mime: str | None = None
     """The type that the server declared; `warc/revisit` for a revisit."""
-    status: str = ""
+    status: str | int | None = None
     digest: str | None = None
     """None if the server said that nothing has changed."""
-    length: str
+    length: str | int | None = None
     """In bytes, compressed."""
-    offset: str
-    filename: str
+    offset: str | int | None = None
+    filename: str | None = None
+
+    def place(self) -> tuple[int, int]:
+        """Offset and length. Raises `ValueError` if a damaged line lacks them, or has others than numbers of bytes."""
+        if self.offset is None or self.length is None:
+            raise ValueError("expected offset and length, found no such fields")
+        offset, length = int(self.offset), int(self.length)
+        if not (0 <= offset <= _MOST_BYTES and 0 <= length <= _MOST_BYTES):
+            raise ValueError(f"expected numbers of bytes, found {offset} and {length}")
+        return offset, length
+
+
+_decode: Final = msgspec.json.Decoder(IndexEntry).decode
 
 
 class CaptureFacts(msgspec.Struct, frozen=True, gc=False):
@@ -61,10 +75,10 @@ def declared_type(content_type: bytes) -> str | None:
 
 
 def parse(line: bytes) -> tuple[str, str, IndexEntry]:
-    """The key, the time as 14 digits, and the fields of a line. Raises `ValueError`."""
+    """The key, the time, of which ours have 14 digits, and the fields of a line. Raises `ValueError`."""
     key, moment, fields = line.split(b" ", 2)
     try:
-        return key.decode(), moment.decode(), msgspec.json.decode(fields, type=IndexEntry)
+        return key.decode("utf-8", "replace"), moment.decode("latin-1"), _decode(fields)
     except RecursionError as error:
         raise ValueError(f"nested too deeply: {error}") from error
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.write.cdxj.lines import REVISIT
+from crawler.write.cdxj.lines import REVISIT, parse
 from crawler.write.cdxj.making import OPEN, SUFFIX, archives, final_path, index_of, lines_of
 
 _log = logging.getLogger(__name__)
@@ -48,18 +48,6 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     moment: str
     """14 digits."""
     url: str
-
-
-class _Entry(msgspec.Struct, frozen=True, gc=False):
-    url: str
-    mime: str | None = None
-    status: str | int | None = None
-    digest: str | None = None
-    offset: str | int = 0
-    length: str | int = 0
-
-
-_decode = msgspec.json.Decoder(_Entry).decode
 
 
 def sources_in(places: Sequence[Path]) -> list[Source]:
@@ -189,20 +177,15 @@ def _read(path: Path, lines: Iterable[bytes], archive_bytes: int | None = None) 
 def response_of(line: bytes, archive_bytes: int | None = None) -> Response | None:
     """None if a line is no response, or has no SHA-1, or is not within an archive of that size. Raises `ValueError` if
     it can't be read."""
-    try:
-        _, moment, fields = line.split(b" ", 2)
-        entry = _decode(fields)
-    except RecursionError as error:
-        raise ValueError("its fields are nested too deeply") from error
+    _, moment, entry = parse(line)
     if entry.mime == REVISIT or entry.digest is None or not str(entry.status or "").isdecimal():
         return None
-    if archive_bytes is not None and int(entry.offset) + int(entry.length) > archive_bytes:
+    if archive_bytes is not None and int(entry.offset or 0) + int(entry.length or 0) > archive_bytes:
         return None
     sha1 = sha1_of(entry.digest)
-    when = moment.decode("latin-1")
-    if sha1 is None or len(when) != _MOMENT_DIGITS or not when.isdecimal():
+    if sha1 is None or len(moment) != _MOMENT_DIGITS or not moment.isdecimal():
         return None
-    return Response(sha1, when, entry.url)
+    return Response(sha1, moment, entry.url)
 
 
 def sha1_of(digest: str) -> bytes | None:

@@ -24,7 +24,7 @@ from crawler.write.cdxj.surt_key import surt_key
 from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.write.samples import NOON, page, record_of
 
-Told = tuple[str, str, str, str | None, str, int, int]
+Told = tuple[str, str | None, str | int | None, str | None, str | None, int, int]
 """Key, type, status and digest, and the file, offset and length of a capture."""
 KEYS = [
     # what the `surt` package, version 0.3.1, makes of them
@@ -110,8 +110,7 @@ def told_by_index(lines: list[bytes]) -> list[Told]:
     found: list[Told] = []
     for line in lines:
         key, _, capture = parse(line)
-        where = capture.filename, int(capture.offset), int(capture.length)
-        found.append((key, capture.mime, capture.status, capture.digest, *where))
+        found.append((key, capture.mime, capture.status, capture.digest, capture.filename, *capture.place()))
     return found
 
 

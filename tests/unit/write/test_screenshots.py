@@ -51,9 +51,9 @@ async def test_the_index_names_screenshots_whether_written_with_the_archive_or_m
     assert lines == sorted(lines_of(archive))
     shown = [(key, each) for key, _, each in map(parse, lines) if key.startswith("urn:")]
     assert [key for key, _ in shown] == [f"urn:{kind}:{page(n).url}" for kind in ("fullPage", "view") for n in (1, 3)]
-    assert [(each.mime, each.status) for _, each in shown] == [("image/jpeg", "")] * 2 + [("image/png", "")] * 2
+    assert [(each.mime, each.status) for _, each in shown] == [("image/jpeg", None)] * 2 + [("image/png", None)] * 2
     for _, each in shown:
-        resource = next(captures_at(archive, int(each.offset), max_bytes=HEAD_BYTES))
+        resource = next(captures_at(archive, each.place()[0], max_bytes=HEAD_BYTES))
         assert (resource.kind, resource.url) == ("resource", each.url)
 
 
