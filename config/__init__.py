@@ -38,7 +38,8 @@ from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
 from config.loading.blocks import named_backends, with_overrides
 from config.loading.files import preset_text, presets
-from config.loading.loader import Loaded, load, setting_values
+from config.loading.loaded import Loaded
+from config.loading.loader import load, setting_values
 from config.loading.seeds import Seed, read_seeds
 from config.loading.tables import values_of
 from config.problems import ConfigError, Problem, ServerAway, ServerUnusable, shortened

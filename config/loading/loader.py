@@ -1,18 +1,18 @@
 """Makes one configuration from all sources."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
 import msgspec
 
 from config.backends import Backends, OwnBackends
-from config.loading.blocks import block_key, block_kinds, with_overrides
+from config.loading.blocks import block_key
 from config.loading.checks import DEFAULT, check_seeds, cross_check
 from config.loading.files import read_sources
-from config.loading.seeds import Seed, read_seed_file
+from config.loading.loaded import Loaded
+from config.loading.seeds import given_seeds
 from config.loading.sources import Block, Entry, Source, option_source
 from config.loading.tables import program_source
 from config.loading.values import check_options, checked_value
@@ -22,64 +22,9 @@ from config.schema.crawl import Limits
 from config.settings import Setting, sections, settings, with_values
 
 _PATHS: Final = ("crawl.seed_files", "output.dedupe_against")
-"""Relative ones start from the configuration file."""
+"""Relative ones start from the configuration file, or, if they are given as text, from the current directory."""
 _PATHS_FROM_HERE: Final = ("scope.place_files", "scope.exclude_place_files", "fetch.authorities")
 """Relative ones start from the current directory."""
-
-
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """A configuration, and where its values come from."""
-
-    config: Config
-    origins: dict[str, str]
-    """Where the value of each key comes from: `default`, `crawl.toml:12`, `preset broad:7`, `environment ONCEOVER_…`,
-    `--set` or another option. A key of a block is written `site[1].match`, and the block itself `site[1]`."""
-    seeds: tuple[Seed, ...]
-    """Those of `seeds`, then those of the seed files, in their order."""
-    unread: tuple[Problem, ...] = ()
-    """Seed files that can't be read, where no seeds are required."""
-    backends: Backends = OwnBackends()
-    """The backends that it may name."""
-    lasting_limits: Limits | None = None
-    """The limits that also apply to later runs, if these are others than those of `config`."""
-
-    @property
-    def lasting(self) -> Config:
-        """The configuration for later runs. Limits from the command line or the environment only apply to this run."""
-        if self.lasting_limits is None:
-            return self.config
-        return msgspec.structs.replace(self.config, limits=self.lasting_limits)
-
-    def refuse(self, key: str, message: str) -> ConfigError:
-        """An error about a value that only a later stage can check, such as a pattern or the name of a rule."""
-        return ConfigError([self.problem(key, message)])
-
-    @contextmanager
-    def refusing(self, key: str, errors: tuple[type[Exception], ...] = (ValueError,)) -> Iterator[None]:
-        """A context in which these errors become errors about that value."""
-        try:
-            yield
-        except errors as error:
-            raise self.refuse(key, str(error).removeprefix(f"{key}: ")) from error
-
-    def problem(self, key: str, message: str) -> Problem:
-        """A problem with a value, and where the value comes from."""
-        origin = self.origins[key]
-        return Problem(message, where=None if origin == DEFAULT else origin, key=key)
-
-    def of_sites(self, numbers: Iterable[int]) -> "Loaded":
-        """The configuration where these blocks `[[site]]` match; they are numbered from 0, and later ones override
-        earlier ones. It has no blocks itself, and its origins name them."""
-        origins = dict(self.origins)
-        chosen = tuple(numbers)
-        for number in chosen:
-            for key in self.config.site[number].overrides:
-                name = block_key(block_kinds()["site"], number + 1)
-                origins[key] = f"{self.origins[f'{name}.{key}']}, {name}"
-        config = with_overrides(self.config, [self.config.site[number] for number in chosen])
-        return msgspec.structs.replace(
-            self, config=msgspec.structs.replace(config, site=()), origins=origins, lasting_limits=None
-        )
 
 
 def load(  # noqa: PLR0913 - each may be left out
@@ -106,9 +51,11 @@ def load(  # noqa: PLR0913 - each may be left out
     problem.
     """
     file = Path(path) if path is not None else None
-    sources = read_sources(file, overrides=overrides, environ=environ or {}, preset=preset, as_run=as_run)
-    sources += [program_source(values, origin) for origin, values in tables]
-    sources.append(option_source(options or {}))
+    sources = [
+        *read_sources(file, overrides=overrides, environ=environ or {}, preset=preset, as_run=as_run),
+        *(program_source(values, origin) for origin, values in tables),
+        option_source(options or {}),
+    ]
     problems = [problem for source in sources for problem in source.problems]
     strongest = _strongest(entry for source in sources for entry in source.entries)
     values, refused = _check_values(strongest, settings(), backends)
@@ -116,29 +63,19 @@ def load(  # noqa: PLR0913 - each may be left out
     origins = dict.fromkeys(settings(), DEFAULT) | {key: entry.origin for key, entry in strongest.items()}
     origins = {key: origin for key, origin in origins.items() if key not in refused}
     _fill_in(values, file)
-    for key in _PATHS:
-        if key in values:
-            given_as_text = strongest[key].raw is not None
-            _anchor(values, key, Path() if file is None or given_as_text else file.parent)
-    for key in _PATHS_FROM_HERE:
-        if key in values:
-            _anchor(values, key, Path())
+    _anchor(values, strongest, file)
     config = _config(values)
     problems += cross_check(config, origins, backends)
-    config, block_origins, refused_in_blocks = _with_blocks(
-        config, [block for source in sources for block in source.blocks], backends
-    )
+    blocks = [block for source in sources for block in source.blocks]
+    config, block_origins, refused_in_blocks = _with_blocks(config, blocks, backends)
     origins |= block_origins
     problems += refused_in_blocks
     if not problems:
         problems += _check_sites(Loaded(config=config, origins=origins, seeds=(), backends=backends))
-    seeds, unread = _listed_seeds(config, strongest), list[Problem]()
-    for name in config.crawl.seed_files:
-        read = read_seed_file(_relative(Path(name)), named_at=origins["crawl.seed_files"])
-        if isinstance(read, Problem):
-            (problems if require_seeds else unread).append(read)
-        else:
-            seeds += read
+    files_named_at = origins.get("crawl.seed_files", DEFAULT)
+    seeds, unread = given_seeds(config.crawl, strongest.get("crawl.seeds"), files_named_at=files_named_at)
+    if require_seeds:
+        problems += unread
     # A problem with the section or the seeds explains why there are none.
     is_explained = any(problem.key is None or problem.key.startswith("crawl.") for problem in problems)
     required = require_seeds and not is_explained
@@ -235,10 +172,13 @@ def _fill_in(values: dict[str, object], file: Path | None) -> None:
     values.setdefault("crawl.directory", f"crawls/{name}")
 
 
-def _anchor(values: dict[str, object], key: str, base: Path) -> None:
+def _anchor(values: dict[str, object], strongest: Mapping[str, Entry], file: Path | None) -> None:
     """Make paths absolute, so that they stay valid when the configuration is copied."""
-    names = cast(tuple[str, ...], values[key])
-    values[key] = tuple(str((base / name).absolute()) for name in names)
+    for key in (*_PATHS, *_PATHS_FROM_HERE):
+        if key in values:
+            starts_here = key in _PATHS_FROM_HERE or strongest[key].raw is not None
+            base = Path() if file is None or starts_here else file.parent
+            values[key] = tuple(str((base / name).absolute()) for name in cast(tuple[str, ...], values[key]))
 
 
 def _config(values: Mapping[str, object]) -> Config:
@@ -283,18 +223,3 @@ def _check_sites(loaded: Loaded) -> list[Problem]:
         there = loaded.of_sites([number])
         problems += cross_check(there.config, there.origins, loaded.backends, about=frozenset(site.overrides))
     return problems
-
-
-def _listed_seeds(config: Config, strongest: Mapping[str, Entry]) -> list[Seed]:
-    urls = config.crawl.seeds
-    entry = strongest.get("crawl.seeds")
-    if entry is None:
-        return []
-    origins = entry.item_origins if len(entry.item_origins) == len(urls) else (entry.origin,) * len(urls)
-    return [Seed(url, origin) for url, origin in zip(urls, origins, strict=True)]
-
-
-def _relative(path: Path) -> Path:
-    """The path relative to the current directory, if it is below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

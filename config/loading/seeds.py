@@ -1,12 +1,15 @@
 """Seeds and where each of them is written, and files of seeds."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from config.loading.sources import Entry
 from config.problems import Problem
+from config.schema.crawl import Crawl
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -21,8 +24,32 @@ class Seed(msgspec.Struct, frozen=True, gc=False):
     """Where it is written, for messages: `seeds.txt:12`."""
 
 
-def read_seed_file(path: Path, *, named_at: str) -> list[Seed] | Problem:
-    """The seeds of a file. `named_at` is where the file is named. A message that the file can't be read names it."""
+def given_seeds(crawl: Crawl, listed: Entry | None, *, files_named_at: str) -> tuple[list[Seed], list[Problem]]:
+    """The seeds that a configuration lists, then those of its seed files, and the problems with these files. `listed`
+    is what `crawl.seeds` was made from."""
+    seeds, problems = [] if listed is None else _listed_seeds(crawl.seeds, listed), list[Problem]()
+    for name in crawl.seed_files:
+        read = _read_seed_file(_relative(Path(name)), named_at=files_named_at)
+        if isinstance(read, Problem):
+            problems.append(read)
+        else:
+            seeds += read
+    return seeds, problems
+
+
+def _listed_seeds(urls: Sequence[str], entry: Entry) -> list[Seed]:
+    origins = entry.item_origins if len(entry.item_origins) == len(urls) else (entry.origin,) * len(urls)
+    return [Seed(url, origin) for url, origin in zip(urls, origins, strict=True)]
+
+
+def _relative(path: Path) -> Path:
+    """The path relative to the current directory, if it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _read_seed_file(path: Path, *, named_at: str) -> list[Seed] | Problem:
+    """The seeds of a file. `named_at` is where the file is named."""
     try:
         data = path.read_bytes()
     except OSError as error:

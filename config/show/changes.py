@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from config.loading.blocks import all_values
-from config.loading.loader import Loaded
+from config.loading.loaded import Loaded
 from config.schema import Config
 from config.settings import Setting
 from config.show.render import public_text, value_text

@@ -9,7 +9,7 @@ import msgspec
 from config.loading.blocks import BlockKind, all_values, block_kinds
 from config.loading.checks import DEFAULT
 from config.loading.files import RUN_END, RUN_HEAD
-from config.loading.loader import Loaded
+from config.loading.loaded import Loaded
 from config.loading.values import options_of
 from config.schema import Config
 from config.settings import Setting, section_meaning, sections, settings, value_at
