@@ -51,43 +51,84 @@ def make_lists(
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others. `seeds` are the names of those that are no orphans."""
-    most, wanted = MOST if limit is None else limit, {*sections}
-    needs_endings, needs_links = _WITH_ENDINGS & wanted, _WITH_LINKS & wanted
     with closing(temporary_database()) as database:
-        records = _Records(directories, database, canonical)
-        endings, linking = Endings(database, canonical), Linking(database, canonical)
-        broken = BrokenAnchors(database, canonical, endings)
-        orphans = Orphans(database, canonical, endings, seeds if "orphans" in wanted else ())
-        unlisted, duplicates, refusals = Unlisted(database, canonical), Duplicates(database, canonical), Refusals()
-        slowest = Most(most, lambda listed: listed.duration_s)
-        largest = Most(most, lambda listed: listed.size_bytes)
+        making = _Making(directories, sections, database, canonical, seeds=seeds, most=MOST if limit is None else limit)
+        making.read()
+        making.find_links(sitemaps_of)
+        return making.lists(limit)
+
+
+class _Making:
+    """`read` the records, then `find_links`, then make the `lists` that are wanted."""
+
+    def __init__(
+        self,
+        directories: Collection[Path],
+        wanted: Collection[str],
+        database: sqlite3.Connection,
+        canonical: Canonical,
+        *,
+        seeds: Collection[str],
+        most: int,
+    ) -> None:
+        self._wanted = frozenset(wanted)
+        self._canonical = canonical
+        self._records = _Records(directories, database, canonical)
+        self._endings = Endings(database, canonical)
+        self._linking = Linking(database, canonical)
+        self._dead = self._redirecting = 0
+        self._broken = BrokenAnchors(database, canonical, self._endings)
+        self._orphans = Orphans(database, canonical, self._endings, seeds if "orphans" in self._wanted else ())
+        self._unlisted = Unlisted(database, canonical)
+        self._duplicates = Duplicates(database, canonical)
+        self._refusals = Refusals()
+        self._slowest = Most(most, lambda listed: listed.duration_s)
+        self._largest = Most(most, lambda listed: listed.size_bytes)
+
+    def read(self) -> None:
         takers = {
-            "broken-anchors": broken.add,
-            "orphans": orphans.add,
-            "unlisted": unlisted.add,
-            "duplicates": duplicates.add,
-            "refused": refusals.add,
-            "slowest": slowest.add,
-            "largest": largest.add,
+            "broken-anchors": self._broken.add,
+            "orphans": self._orphans.add,
+            "unlisted": self._unlisted.add,
+            "duplicates": self._duplicates.add,
+            "refused": self._refusals.add,
+            "slowest": self._slowest.add,
+            "largest": self._largest.add,
         }
-        takes = [endings.add] if needs_endings else []
-        takes += [take for name, take in takers.items() if name in wanted]
-        for listed in records.all():
-            if records.is_current(listed):
+        needs_endings = not self._wanted.isdisjoint(_WITH_ENDINGS)
+        takes = [self._endings.add] if needs_endings else []
+        takes += [take for name, take in takers.items() if name in self._wanted]
+        for listed in self._records.all():
+            if self._records.is_current(listed):
                 for take in takes:
                     take(listed)
             elif needs_endings:
-                endings.add_earlier(listed)
-        dead = linking.want(endings.dead()) if "dead-links" in wanted else 0
-        if dead:
-            _take_back_sitemaps(linking, endings, canonical, sitemaps_of)
-        redirecting = linking.want(endings.redirects()) if "redirects" in wanted else 0
-        if needs_links:
-            linking.read(records.current())
+                self._endings.add_earlier(listed)
 
+    def find_links(self, sitemaps_of: SitemapsOf) -> None:
+        """Find the pages that link to dead URLs and to redirects."""
+        if "dead-links" in self._wanted:
+            self._dead = self._linking.want(self._endings.dead())
+            self._take_back_sitemaps(sitemaps_of)
+        if "redirects" in self._wanted:
+            self._redirecting = self._linking.want(self._endings.redirects())
+        if not self._wanted.isdisjoint(_WITH_LINKS):
+            self._linking.read(self._records.current())
+
+    def _take_back_sitemaps(self, sitemaps_of: SitemapsOf) -> None:
+        """Take back the dead sitemaps that their robots.txt names no more."""
+        named_by: dict[str, set[str]] = {}
+        for lead in self._endings.dead():
+            if is_named_by_robots(lead):
+                named_by.setdefault(str(lead.via), set()).add(lead.name)
+        for robots_txt, sitemaps in sitemaps_of(named_by) if named_by else ():
+            self._linking.take_back(named_by[robots_txt].difference(map(self._canonical, sitemaps)))
+
+    def lists(self, limit: int | None) -> Lists:
+        broken, orphans, unlisted = self._broken, self._orphans, self._unlisted
         more: dict[str, int] = {}
 
-        def first(rows: Iterator[_Row], name: ListName) -> list[_Row]:
+        def first(name: ListName, rows: Iterator[_Row]) -> list[_Row]:
             found = list(islice(rows, limit))
             if left := sum(1 for _ in rows):
                 more[name] = left
@@ -95,35 +136,29 @@ def make_lists(
 
         makers: dict[ListName, Callable[[], Any]] = {
             "dead-links": lambda: DeadLinkList(
-                urls=dead, is_whole=linking.is_whole, links=first(dead_links(endings, linking), "dead-links")
+                urls=self._dead,
+                is_whole=self._linking.is_whole,
+                links=first("dead-links", dead_links(self._endings, self._linking)),
             ),
             "broken-anchors": lambda: BrokenAnchorList(
-                pages=broken.pages, links=first(broken.rows(records.current()), "broken-anchors")
+                pages=broken.pages, links=first("broken-anchors", broken.rows(self._records.current()))
             ),
-            "orphans": lambda: OrphanList(unread=orphans.unread, pages=first(orphans.rows(), "orphans")),
+            "orphans": lambda: OrphanList(unread=orphans.unread, pages=first("orphans", orphans.rows())),
             "unlisted": lambda: UnlistedList(
-                sitemaps=unlisted.sitemaps, unread=unlisted.unread, pages=first(unlisted.rows(), "unlisted")
+                sitemaps=unlisted.sitemaps, unread=unlisted.unread, pages=first("unlisted", unlisted.rows())
             ),
             "redirects": lambda: RedirectList(
-                urls=redirecting, is_whole=linking.is_whole, links=first(redirects(endings, linking), "redirects")
+                urls=self._redirecting,
+                is_whole=self._linking.is_whole,
+                links=first("redirects", redirects(self._endings, self._linking)),
             ),
-            "duplicates": lambda: first(duplicates.rows(), "duplicates"),
-            "refused": lambda: first(refusals.rows(), "refused"),
-            "slowest": lambda: first(slowest.rows(), "slowest"),
-            "largest": lambda: first(largest.rows(), "largest"),
+            "duplicates": lambda: first("duplicates", self._duplicates.rows()),
+            "refused": lambda: first("refused", self._refusals.rows()),
+            "slowest": lambda: first("slowest", self._slowest.rows()),
+            "largest": lambda: first("largest", self._largest.rows()),
         }
-        made = {name.replace("-", "_"): make() for name, make in makers.items() if name in wanted}
+        made = {name.replace("-", "_"): make() for name, make in makers.items() if name in self._wanted}
         return Lists(**made, more=more)
-
-
-def _take_back_sitemaps(linking: Linking, endings: Endings, canonical: Canonical, sitemaps_of: SitemapsOf) -> None:
-    """Take back the dead sitemaps that their robots.txt names no more."""
-    named_by: dict[str, set[str]] = {}
-    for lead in endings.dead():
-        if is_named_by_robots(lead):
-            named_by.setdefault(str(lead.via), set()).add(lead.name)
-    for robots_txt, sitemaps in sitemaps_of(named_by) if named_by else ():
-        linking.take_back(named_by[robots_txt].difference(map(canonical, sitemaps)))
 
 
 def count_dead_checks(directories: Collection[Path], canonical: Canonical) -> int:
