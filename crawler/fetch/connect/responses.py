@@ -10,10 +10,11 @@ from typing import Final
 import aiohttp
 import msgspec
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import RawResponseMessage
 from aiohttp.http_writer import HttpVersion
 from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, BodyEnd, PlainBody
+from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, BodyEnd, PlainBody, Received
 from crawler.fetch.connect.connections import Server
 from crawler.fetch.connect.connector import RoutedConnector
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, KeptClosed, TlsRefused, TooSlow
@@ -131,45 +132,25 @@ async def exchange(
     `deadline` by the loop's clock. Calls `prefer` with the host and the address to which it went, unless
     `through_proxy`: then the connection's peer is the proxy, and says nothing about the server. Whatever it raises, the
     connection is closed."""
-    connections = handler.connections
     try:
-        head = request.serialize()
-        handler.begin_request(may_have_body=request.method != "HEAD")
-        if handler.transport is None or handler.transport.is_closing():
-            raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
-        handler.transport.write(head)
+        _send(request, handler)
         server = (request.host, request.port or 0) if through_proxy else handler.peer
         if server is not None and not through_proxy:
             prefer(request.host, server[0])
         now = handler.asked_at
-        if not connections.make_room(handler, now, server):
+        if not handler.connections.make_room(handler, now, server):
             handler.force_close()
+        is_short = deadline < now + head_timeout_s
+        timeouts.start(handler, *((deadline, TimeoutError) if is_short else (now + head_timeout_s, _too_slow)))
         try:
-            if deadline < now + head_timeout_s:
-                timeouts.start(handler, deadline, TimeoutError)
-            else:
-                timeouts.start(handler, now + head_timeout_s, _too_slow)
-            try:
-                received = await handler.read()
-                while 100 <= received[0].code <= 199 and received[0].code != _SWITCHING:
-                    received = await handler.read()
-            finally:
-                timeouts.stop(handler)
+            message, content = await _receive(handler)
         except (HttpProcessingError, aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             raise _failure_of(error, request, handler, server) from error
-        message, content = received
-        has_waited_in_vain = handler.requests > 1 and message.code == _REQUEST_TIMEOUT
-        if handler.requests > 1 and server is not None and (has_waited_in_vain or connections.reuse_failures):
-            connections.note_reuse(server, answered=not has_waited_in_vain)
-        if has_waited_in_vain:
-            raise KeptClosed("a 408 over a kept connection")
-        if isinstance(message, PlainHead):
-            headers = Headers(message.raw_headers, message.named)
-        else:
-            headers = Headers(message.raw_headers, first_by_name(message.raw_headers))
-            size = sum(map(len, chain.from_iterable(headers.lines)))
-            if size > MAX_HEADERS_BYTES:
-                raise HeadersTooLarge(f"{size} bytes of headers, at most {MAX_HEADERS_BYTES} are read")
+        finally:
+            timeouts.stop(handler)
+        if handler.requests > 1:
+            _judge_reuse(handler, server, message.code)
+        headers = _headers_of(message)
         kept_s = keep_alive_s(headers.first(b"keep-alive")) if b"keep-alive" in headers.named else None
         handler.closes_at = None if kept_s is None else now + kept_s - _CLOSING_S
         response = Response(
@@ -192,6 +173,42 @@ async def exchange(
     except BaseException:
         connector.close_taken(handler)
         raise
+
+
+def _send(request: HttpRequest, handler: TolerantHandler) -> None:
+    head = request.serialize()
+    handler.begin_request(may_have_body=request.method != "HEAD")
+    if handler.transport is None or handler.transport.is_closing():
+        raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
+    handler.transport.write(head)
+
+
+async def _receive(handler: TolerantHandler) -> Received:
+    """The head of the response, after those that only announce it, and its body."""
+    while True:
+        message, content = await handler.read()
+        if not 100 <= message.code <= 199 or message.code == _SWITCHING:
+            return message, content
+
+
+def _judge_reuse(handler: TolerantHandler, server: Server | None, status: int) -> None:
+    """Note whether the server answers over a kept connection. Raises `KeptClosed` if it has waited there in vain."""
+    connections = handler.connections
+    has_waited_in_vain = status == _REQUEST_TIMEOUT
+    if server is not None and (has_waited_in_vain or connections.reuse_failures):
+        connections.note_reuse(server, answered=not has_waited_in_vain)
+    if has_waited_in_vain:
+        raise KeptClosed("a 408 over a kept connection")
+
+
+def _headers_of(message: RawResponseMessage | PlainHead) -> Headers:
+    if isinstance(message, PlainHead):
+        return Headers(message.raw_headers, message.named)
+    headers = Headers(message.raw_headers, first_by_name(message.raw_headers))
+    size = sum(map(len, chain.from_iterable(headers.lines)))
+    if size > MAX_HEADERS_BYTES:
+        raise HeadersTooLarge(f"{size} bytes of headers, at most {MAX_HEADERS_BYTES} are read")
+    return headers
 
 
 def _failure_of(
