@@ -1,9 +1,8 @@
 /* Digests as texts; digests.py states their form, and is the reference.
  *
- * The code runs under the GIL and calls no Python code. It uses the limited API.
+ * The code runs under the GIL and calls no Python code.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../visited/bits/_extension.h"
 
 #include "_digest_text.h"
 
@@ -29,25 +28,5 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int
-prepare(PyObject *module)
-{
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
-}
-
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.page._digests",
-    .m_doc = "Digests as texts, compiled; digests.py documents them.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__digests(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.page", _digests, NULL,
+          .m_doc = "Digests as texts, compiled; digests.py documents them.", .m_methods = methods)

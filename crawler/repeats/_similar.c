@@ -3,10 +3,9 @@
  *
  * Entries lie in chunks, so that growing never copies them. Each entry is in four chains, one for each block of 16 bits;
  * the heads of the chains and the links between entries are places from 1 on, and 0 ends a chain. The code runs under
- * the GIL, and calls no Python code between reading and writing entries. It uses the limited API.
+ * the GIL, and calls no Python code between reading and writing entries.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../visited/bits/_extension.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,21 +317,8 @@ add_members(PyObject *module)
     PyObject *type = PyType_FromModuleAndSpec(module, &index_spec, NULL);
     int failed = type == NULL || PyModule_AddObjectRef(module, "SimilarIndex", type) < 0;
     Py_XDECREF(type);
-    return failed ? -1 : PyModule_AddIntConstant(module, "VERSION", VERSION);
+    return failed ? -1 : 0;
 }
 
-static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, add_members}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.repeats._similar",
-    .m_doc = "An index of fingerprints, compiled; similar.py documents it.",
-    .m_size = 0,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC
-PyInit__similar(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.repeats", _similar, add_members,
+          .m_doc = "An index of fingerprints, compiled; similar.py documents it.")

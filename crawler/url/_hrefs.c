@@ -1,10 +1,8 @@
 /* Resolves the plain hrefs of a page in one call, compiled.
  *
- * It reads at most LONGEST characters of an href, and writes its URL into a buffer of fixed size. It uses only the
- * limited API, so that one wheel serves all Python versions from 3.11 on.
+ * It reads at most LONGEST characters of an href, and writes its URL into a buffer of fixed size.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../visited/bits/_extension.h"
 #include <string.h>
 
 #include "_hrefs_plain.h"
@@ -138,12 +136,9 @@ target_of(page *on, PyObject *href)
     Py_ssize_t size;
     if (!PyUnicode_CheckExact(href) || PyUnicode_GetLength(href) > LONGEST)
         return NULL;
-    const char *at = PyUnicode_AsUTF8AndSize(href, &size);
-    if (at == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            PyErr_Clear(); /* a lone surrogate */
+    const char *at = utf8_of(href, &size);
+    if (at == NULL)
         return NULL;
-    }
     Py_ssize_t length = size > LONGEST ? 0 : put_together(on, at, at + size, url, &there);
     if (length == 0)
         return NULL;
@@ -161,11 +156,10 @@ target_of(page *on, PyObject *href)
 }
 
 static PyObject *
-read_many(PyObject *self, PyObject *args)
+read_many(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *hrefs, *home, *directory, *result = NULL;
     page on = {0};
-    (void)self;
     if (!PyArg_ParseTuple(args, "O!OOUOOnO", &PyList_Type, &hrefs, &on.scheme, &home, &directory, &on.place_of,
                           &on.make, &on.most, &on.otherwise))
         return NULL;
@@ -197,12 +191,11 @@ read_many(PyObject *self, PyObject *args)
 
 /* Whether at least that many segments of a path are equal to one of the four before them. */
 static PyObject *
-may_repeat(PyObject *self, PyObject *args)
+may_repeat(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *before[4] = {NULL};
     Py_ssize_t size, least, lengths[4] = {0}, same = 0;
     PyObject *path;
-    (void)self;
     if (!PyArg_ParseTuple(args, "Un", &path, &least))
         return NULL;
     const char *at = PyUnicode_AsUTF8AndSize(path, &size);
@@ -231,25 +224,11 @@ static PyMethodDef methods[] = {
 };
 
 static int
-prepare(PyObject *module)
+prepare(PyObject *Py_UNUSED(module))
 {
     prepare_kinds();
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+    return 0;
 }
 
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.url._hrefs",
-    .m_doc = "Resolves plain hrefs; hrefs.py says which these are.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__hrefs(void)
-{
-    return PyModuleDef_Init(&module);
-}
+EXTENSION("crawler.url", _hrefs, prepare,
+          .m_doc = "Resolves plain hrefs; hrefs.py says which these are.", .m_methods = methods)

@@ -3,7 +3,7 @@
  * The slots are ordered by digest, as far as open addressing allows: so a round takes the digests in almost the order
  * of the store's keys, and a larger table is filled from front to back. The code runs under the GIL, and calls no
  * Python code between reading and writing the slots; where it makes objects meanwhile, the garbage collector rests, which
- * would call some. It uses only the limited API, so that one wheel serves all Python versions from 3.11 on.
+ * would call some.
  */
 #include "../../visited/bits/_kernel_hash.h"
 
@@ -400,25 +400,8 @@ add_members(PyObject *module)
     PyObject *type = PyType_FromModuleAndSpec(module, &table_spec, NULL);
     int failed = type == NULL || PyModule_AddObjectRef(module, "LinkTable", type) < 0;
     Py_XDECREF(type);
-    return failed ? -1 : PyModule_AddIntConstant(module, "VERSION", VERSION);
+    return failed ? -1 : 0;
 }
 
-static struct PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, add_members},
-    {0, NULL},
-};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "frontier.link_table._link_table",
-    .m_doc = "Link counts of URLs, compiled; table.py documents them.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC
-PyInit__link_table(void)
-{
-    return PyModuleDef_Init(&module);
-}
+EXTENSION("frontier.link_table", _link_table, add_members,
+          .m_doc = "Link counts of URLs, compiled; table.py documents them.", .m_methods = methods)

@@ -1,8 +1,7 @@
 /* The kernel of the visited sets: batches of URLs in, verdicts out.
  *
  * kernel.py documents each function. numpy_*.py implement the same in NumPy; the tests check that both give the same
- * bits. The code runs under the GIL, and calls no Python code between reading and writing a structure. It uses only the
- * limited API, so that one wheel serves all Python versions from 3.11 on.
+ * bits. The code runs under the GIL, and calls no Python code between reading and writing a structure.
  */
 #include "_kernel_bloom.h"
 #include "_kernel_counting.h"
@@ -100,28 +99,5 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int
-add_version(PyObject *module)
-{
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
-}
-
-static struct PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, add_version},
-    {0, NULL},
-};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "visited.bits._kernel",
-    .m_doc = "The kernel of the visited sets, compiled; kernel.py documents its functions.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__kernel(void)
-{
-    return PyModuleDef_Init(&module);
-}
+EXTENSION("visited.bits", _kernel, NULL,
+          .m_doc = "The kernel of the visited sets, compiled; kernel.py documents its functions.", .m_methods = methods)

@@ -2,8 +2,7 @@
 #ifndef ONCEOVER_KERNEL_URLS_H
 #define ONCEOVER_KERNEL_URLS_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "_extension.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -55,11 +54,10 @@ batch_of(PyObject *urls)
 static const char *
 text_of(PyObject *url, Py_ssize_t *size, PyObject **owner)
 {
-    const char *text = PyUnicode_AsUTF8AndSize(url, size);
+    const char *text = utf8_of(url, size);
     *owner = NULL;
-    if (text != NULL || !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+    if (text != NULL || PyErr_Occurred())
         return text;
-    PyErr_Clear();
     *owner = PyUnicode_AsEncodedString(url, "utf-8", "surrogatepass");
     if (*owner == NULL)
         return NULL;

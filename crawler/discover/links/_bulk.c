@@ -1,10 +1,4 @@
-/* What is done for each of some hundred links of a page, in one call, compiled.
- *
- * It uses only the limited API, so that one wheel serves all Python versions from 3.11 on.
- */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
+/* What is done for each of some hundred links of a page, in one call, compiled. */
 #include "_bulk_attributes.h"
 #include "_bulk_groups.h"
 #include "_bulk_judgements.h"
@@ -135,10 +129,9 @@ follow(PyObject *module, PyObject *args)
 
 /* What the first of several dicts has for each href, None where none has it; and the places of these. */
 static PyObject *
-look_up(PyObject *module, PyObject *args)
+look_up(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *hrefs, *dicts;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &hrefs, &PyTuple_Type, &dicts))
         return NULL;
     Py_ssize_t dict_count = PyTuple_Size(dicts);
@@ -181,7 +174,7 @@ prepare(PyObject *module)
     for (int i = 0; i < NAMES; i++)
         if ((state->names[i] = PyUnicode_InternFromString(NAME_TEXTS[i])) == NULL)
             return -1;
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+    return 0;
 }
 
 static void
@@ -192,20 +185,6 @@ release(void *module)
         Py_CLEAR(state->names[i]);
 }
 
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.discover.links._bulk",
-    .m_doc = "Groups, judges and follows the links of a page; bulk.py does the same in Python.",
-    .m_size = sizeof(module_state),
-    .m_methods = methods,
-    .m_slots = slots,
-    .m_free = release,
-};
-
-PyMODINIT_FUNC
-PyInit__bulk(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.discover.links", _bulk, prepare,
+          .m_doc = "Groups, judges and follows the links of a page; bulk.py does the same in Python.",
+          .m_size = sizeof(module_state), .m_methods = methods, .m_free = release)

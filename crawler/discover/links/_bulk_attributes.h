@@ -2,8 +2,7 @@
 #ifndef ONCEOVER_BULK_ATTRIBUTES_H
 #define ONCEOVER_BULK_ATTRIBUTES_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../../visited/bits/_extension.h"
 
 /* The attributes, whose names the module makes once. */
 enum { HREF, KIND, ALLOWED, MAX_DEPTH, CANONICAL, OUTSIDE, REFUSAL, URL, SITE, NAMES };

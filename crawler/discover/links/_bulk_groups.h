@@ -17,13 +17,9 @@ read_href(PyObject *href, group *made)
     }
     if (PyUnicode_GetLength(href) > LONGEST_GROUPED)
         return 0;
-    made->href = PyUnicode_AsUTF8AndSize(href, &size);
-    if (made->href == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            return -1;
-        PyErr_Clear(); /* a lone surrogate */
-        return 0;
-    }
+    made->href = utf8_of(href, &size);
+    if (made->href == NULL)
+        return PyErr_Occurred() ? -1 : 0;
     take_href(made, made->href, size);
     return 1;
 }

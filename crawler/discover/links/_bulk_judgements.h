@@ -19,14 +19,8 @@ is_plain(judging *by, PyObject *target)
     PyObject *canonical = read_attribute(&by->from, target, CANONICAL);
     if (canonical == NULL)
         return -1;
-    if (PyUnicode_AsUTF8AndSize(canonical, &size) == NULL) {
-        Py_DECREF(canonical);
-        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            return -1;
-        PyErr_Clear(); /* a lone surrogate */
-        return 0;
-    }
-    int is_ascii = size == PyUnicode_GetLength(canonical);
+    const char *utf8 = utf8_of(canonical, &size);
+    int is_ascii = utf8 == NULL ? -(PyErr_Occurred() != NULL) : size == PyUnicode_GetLength(canonical);
     Py_DECREF(canonical);
     return is_ascii;
 }
@@ -112,11 +106,10 @@ beginning_of(PyObject *href, Py_ssize_t length)
 }
 
 static PyObject *
-divide(PyObject *module, PyObject *args)
+divide(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *hrefs, *judgements, *result = NULL;
     Py_ssize_t longest;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!O!n", &PyList_Type, &hrefs, &PyList_Type, &judgements, &longest))
         return NULL;
     hrefs = PyList_AsTuple(hrefs); /* Other code that runs meanwhile may change the lists. */

@@ -1,9 +1,8 @@
 /* Reads the plain head of a response in one call. response_heads.py says which heads are plain, and is the reference.
  *
- * It checks the whole head before it makes an object. It uses the limited API.
+ * It checks the whole head before it makes an object.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../../visited/bits/_extension.h"
 #include <string.h>
 
 /* Raised with each change of the arguments or results. */
@@ -290,25 +289,5 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int
-prepare(PyObject *module)
-{
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
-}
-
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.fetch.connect._heads",
-    .m_doc = "Plain heads of responses, compiled; response_heads.py documents them.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__heads(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.fetch.connect", _heads, NULL,
+          .m_doc = "Plain heads of responses, compiled; response_heads.py documents them.", .m_methods = methods)

@@ -2,10 +2,9 @@
  *
  * The code runs under the GIL. It calls no Python code but that of headers in something else than a list, and what the
  * collector of garbage calls where objects are made. That may change the list, so each header is held while it is in
- * use. It uses the limited API.
+ * use.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../../visited/bits/_extension.h"
 
 /* Raised with each change of the arguments or results. */
 #define VERSION 1
@@ -107,25 +106,5 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int
-prepare(PyObject *module)
-{
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
-}
-
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.page.headers._wanted",
-    .m_doc = "The wanted ones of some headers, compiled; wanted.py documents them.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__wanted(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.page.headers", _wanted, NULL,
+          .m_doc = "The wanted ones of some headers, compiled; wanted.py documents them.", .m_methods = methods)

@@ -1,12 +1,13 @@
 /* Counts the markup of a page without a parser, compiled.
  *
  * markup.py explains the counts, and does the same with regular expressions; tests compare the two. It reads only the
- * bytes of its argument, and writes none of them. It uses only the limited API, so that one wheel serves all Python
- * versions from 3.11 on.
+ * bytes of its argument, and writes none of them.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../../visited/bits/_extension.h"
 #include <string.h>
+
+/* Raised with each change of the arguments or results. */
+#define VERSION 1
 
 enum { TIMES_READ = 4 };
 enum { ENDS_TAG = 1, SPACE = 2, LETTER = 4, DIGIT = 8, OUTSIDE_NAME = 16, OUTSIDE_VALUE = 32 };
@@ -217,11 +218,10 @@ is_laden(const unsigned char *at, const unsigned char *end, Py_ssize_t most, Py_
 }
 
 static PyObject *
-survey(PyObject *self, PyObject *args)
+survey(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_buffer buffer;
     Py_ssize_t most;
-    (void)self;
     if (!PyArg_ParseTuple(args, "y*n", &buffer, &most))
         return NULL;
     const unsigned char *at = buffer.buf, *end = at + buffer.len;
@@ -255,9 +255,8 @@ static PyMethodDef methods[] = {
 };
 
 static int
-prepare(PyObject *module)
+prepare(PyObject *Py_UNUSED(module))
 {
-    (void)module;
     memset(kinds, 0, sizeof(kinds));
     for (int byte = 'a'; byte <= 'z'; byte++) {
         kinds[byte] |= LETTER;
@@ -276,19 +275,5 @@ prepare(PyObject *module)
     return 0;
 }
 
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.read.elements._markup",
-    .m_doc = "Counts the markup of a page without a parser; markup.py explains the counts.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__markup(void)
-{
-    return PyModuleDef_Init(&module);
-}
+EXTENSION("crawler.read.elements", _markup, prepare,
+          .m_doc = "Counts the markup of a page without a parser; markup.py explains the counts.", .m_methods = methods)

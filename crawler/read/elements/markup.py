@@ -17,10 +17,9 @@ import msgspec
 try:
     from crawler.read.elements import _markup as compiled
 except ImportError:
-    # The extension is optional.
-    _COMPILED_FIELDS = 0
+    IS_COMPILED = False  # the extension is optional
 else:
-    _COMPILED_FIELDS = len(compiled.survey(b"", 1))
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 1  # False if it was compiled from older code
 
 _MOST_PASSES: Final = 64
 _TIMES_READ: Final = 4
@@ -44,9 +43,6 @@ class Survey(msgspec.Struct, frozen=True, gc=False):
     """Whether a tag has more attributes than the limit, or so many tags begin within others that counting takes too
     long. Everything that some parser may take for a tag counts."""
 
-
-IS_COMPILED: Final = len(Survey.__struct_fields__) == _COMPILED_FIELDS
-"""False too if the extension was compiled from older code."""
 
 ATTRIBUTE: Final = (
     rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""

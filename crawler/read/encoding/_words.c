@@ -1,9 +1,8 @@
 /* The text of a body that tells its encoding; words.py states what it is, and is the reference.
  *
- * The code runs under the GIL and calls no Python code. It reads 512 KB of a body at most. It uses the limited API.
+ * The code runs under the GIL and calls no Python code. It reads 512 KB of a body at most.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../../visited/bits/_extension.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -184,25 +183,5 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int
-prepare(PyObject *module)
-{
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
-}
-
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.read.encoding._words",
-    .m_doc = "The text that tells an encoding, compiled; words.py documents it.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__words(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.read.encoding", _words, NULL,
+          .m_doc = "The text that tells an encoding, compiled; words.py documents it.", .m_methods = methods)

@@ -69,15 +69,6 @@ meet_tag(scan *self, int is_end)
     return is_end ? end_tag(self, given) : start_tag(self, given);
 }
 
-/* Large pages are scanned in a thread. It releases the GIL so often, because the event loop must not wait longer. */
-#define AT_ONCE_BYTES (64 * 1024)
-
-static void
-let_others_run(void)
-{
-    PyEval_RestoreThread(PyEval_SaveThread());
-}
-
 /* The next `<` that begins a tag or a declaration, or the end; another `<` is text. */
 static inline const byte *
 next_markup(const byte *at, const byte *end)
@@ -200,7 +191,7 @@ prepare(PyObject *module)
     state->blank = PyUnicode_InternFromString(" ");
     if (state->nothing == NULL || state->blank == NULL)
         return -1;
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+    return 0;
 }
 
 static void
@@ -216,20 +207,6 @@ release(void *module)
     Py_CLEAR(state->table_type);
 }
 
-static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.read.html._scan",
-    .m_doc = "Links and metadata of a page without a tree; scan.py states the promise.",
-    .m_size = sizeof(module_state),
-    .m_methods = methods,
-    .m_slots = module_slots,
-    .m_free = release,
-};
-
-PyMODINIT_FUNC
-PyInit__scan(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.read.html", _scan, prepare,
+          .m_doc = "Links and metadata of a page without a tree; scan.py states the promise.",
+          .m_size = sizeof(module_state), .m_methods = methods, .m_free = release)

@@ -2,8 +2,7 @@
 #ifndef ONCEOVER_SCAN_REFERENCES_H
 #define ONCEOVER_SCAN_REFERENCES_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../../visited/bits/_extension.h"
 
 #include "_scan_tokens.h"
 

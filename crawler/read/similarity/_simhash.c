@@ -1,7 +1,7 @@
 /* The fingerprint of a text in one pass; simhash.py states what it is, and is the reference.
  *
  * The code runs under the GIL and calls no Python code but look-ups in a dict of names, which have no code of their own.
- * Large texts are read in threads, so it releases the GIL now and then. It uses the limited API.
+ * Large texts are read in threads, so it releases the GIL now and then.
  */
 #include "_simhash_markup.h"
 
@@ -51,26 +51,12 @@ static PyMethodDef methods[] = {
 };
 
 static int
-prepare(PyObject *module)
+prepare(PyObject *Py_UNUSED(module))
 {
     for (uint32_t each = 0; each < 128; each++)
         kind_of_ascii[each] = holds(BREAKS, COUNT(BREAKS), each) ? BREAK : WORD;
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+    return 0;
 }
 
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.read.similarity._simhash",
-    .m_doc = "The fingerprint of a text, compiled; simhash.py documents it.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__simhash(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.read.similarity", _simhash, prepare,
+          .m_doc = "The fingerprint of a text, compiled; simhash.py documents it.", .m_methods = methods)

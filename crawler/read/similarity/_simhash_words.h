@@ -2,15 +2,14 @@
 #ifndef ONCEOVER_SIMHASH_WORDS_H
 #define ONCEOVER_SIMHASH_WORDS_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../../visited/bits/_extension.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 typedef unsigned char byte;
 
-enum { BITS = 64, SHINGLE = 3, PLANES = 48, MOST_NAME = 32, AT_ONCE_BYTES = 64 * 1024 };
+enum { BITS = 64, SHINGLE = 3, PLANES = 48, MOST_NAME = 32 };
 
 typedef enum { WORD, BREAK, SINGLE } kind;
 
@@ -185,12 +184,6 @@ meet_utf8_until(state *self, const byte *at, const byte *stop, const byte *end)
         at += length ? length : 1;
     }
     return at;
-}
-
-static void
-let_others_run(void)
-{
-    PyEval_RestoreThread(PyEval_SaveThread());
 }
 
 static void
