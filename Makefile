@@ -27,10 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-COMPILED := frontier.link_table.table visited.bits.kernel crawler.page.digests crawler.page.headers.wanted \
-	crawler.fetch.connect.response_heads crawler.url.hrefs crawler.discover.links.bulk crawler.read.elements.markup \
-	crawler.read.encoding.words crawler.read.html.scan crawler.read.similarity.simhash crawler.repeats.similar \
-	crawler.write.warc_members
+COMPILED = $(subst /,.,$(basename $(shell grep -rl --include='*.py' '^ *IS_COMPILED = ' crawler frontier visited)))
 BUILT_FROM := pyproject.toml setup.py constraints.txt $(shell find crawler frontier visited -name '*.[ch]')
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.

@@ -4,38 +4,29 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCES = (
-    "frontier/link_table/_link_table.c",
-    "visited/bits/_kernel.c",
-    "crawler/page/_digests.c",
-    "crawler/page/headers/_wanted.c",
-    "crawler/fetch/connect/_heads.c",
-    "crawler/url/_hrefs.c",
-    "crawler/discover/links/_bulk.c",
-    "crawler/read/elements/_markup.c",
-    "crawler/read/encoding/_words.c",
-    "crawler/read/html/_scan.c",
-    "crawler/read/similarity/_simhash.c",
-    "crawler/repeats/_similar.c",
-    "crawler/write/_warc_members.c",
-)
+ROOT = Path(__file__).parent
 
-HEADERS = sorted(str(header) for source in SOURCES for header in Path(source).parent.glob("_*.h"))
+
+def files(pattern: str) -> list[str]:
+    """Paths of the C code, from here."""
+    rooms = ("crawler", "frontier", "visited")
+    return sorted(path.relative_to(ROOT).as_posix() for room in rooms for path in (ROOT / room).rglob(pattern))
+
 
 extensions = [
     Extension(
         source.removesuffix(".c").replace("/", "."),
         sources=[source],
-        depends=HEADERS,
+        depends=files("_*.h"),
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
         # Without a compiler or Python.h everything works, only slower.
         optional=True,
     )
-    for source in SOURCES
+    for source in files("_*.c")
 ]
 
-if all(Path(__file__).parent.joinpath(source).exists() for source in SOURCES):
+if extensions:
     setup(ext_modules=extensions, options={"bdist_wheel": {"py_limited_api": "cp311"}})
 else:
     setup()
