@@ -61,7 +61,9 @@ def finish_open_file(path: Path, *, with_index: bool) -> None:
     if not kept:
         path.unlink()
     elif not damaged:
-        os.truncate(path, kept[-1].end)
+        with path.open("r+b") as file:
+            file.truncate(kept[-1].end)
+            os.fsync(file.fileno())  # records that follow may refer to those that the crash left unsynced
         path.rename(final)
     else:
         _keep(path, final, kept)

@@ -556,6 +556,26 @@ async def test_mending_that_is_broken_off_is_begun_again(tmp_path: Path, monkeyp
     assert not list(tmp_path.glob("*.open"))
 
 
+async def test_what_a_crash_left_is_on_the_disk_before_it_is_called_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = await left_open(tmp_path, page(1))
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:100])
+    synced: dict[str, int] = {}
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        file = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced[file.name] = file.stat().st_size
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    await WarcSink(tmp_path, clock=lambda: NOON).aclose()
+    assert synced[path.name] == len(whole)
+    assert names_in(tmp_path) == [path.name.removesuffix(".open")]
+
+
 async def test_a_file_that_a_crash_left_with_nothing_whole_in_it_is_removed(tmp_path: Path) -> None:
     (tmp_path / "onceover-20231114221320250-00004.warc.gz.open").write_bytes(b"\x1f\x8b\x08")
     sink = WarcSink(tmp_path)
