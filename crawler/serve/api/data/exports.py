@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
@@ -19,6 +20,8 @@ FILE = "application/octet-stream"
 READING_S: Final = 20.0
 """For so long a client may read nothing of a piece."""
 _PIECE_BYTES: Final = 1 << 18
+_NO_BYTES: Final = re.compile(r"bytes=-0+", re.ASCII | re.IGNORECASE)
+"""The last 0 bytes. That can't be sent, by RFC 9110, section 14.1.2; aiohttp sends the whole file."""
 
 
 async def ask_for_export(actions: Actions, request: web.Request) -> ExportForm:
@@ -95,6 +98,12 @@ async def download_file(actions: Actions, request: web.Request) -> web.StreamRes
             status = os.fstat(content.fileno())
             if not _has_begun_with(_tag_of(status), request):
                 return await _send_whole(request, content, status, headers)
+            if _NO_BYTES.fullmatch(request.headers[hdrs.RANGE]):
+                raise Refused(
+                    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+                    "expected a range of at least one byte",
+                    headers={hdrs.CONTENT_RANGE: f"bytes */{status.st_size}"},
+                )
     response = web.FileResponse(path, headers=headers)
     # With this, aiohttp reads the file itself, and compresses nothing. If a connection is aborted while asyncio lets
     # the system send a file, the next connection with its number is never answered.
