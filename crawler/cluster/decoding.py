@@ -149,6 +149,11 @@ def why_old(part: int, opened: int, stored: int) -> str:
     )
 
 
+def flat_of(fields: Mapping[str, object]) -> list[object]:
+    """Keys and values for a hash."""
+    return [each for pair in fields.items() for each in pair]
+
+
 def pairs_of(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
     """Keys and values of a hash."""
     return list(zip(flat[::2], flat[1::2], strict=True))
@@ -191,6 +196,7 @@ def identity_of(generation: str, fields: Fields, large: Fields) -> Identity:
         suffixes=large.raw("suffixes"),
         replaces=tuple(filter(None, fields.text("replaces").split(","))) if "replaces" in fields else (),
         last_lineage=fields.number("last_lineage", most=MAX_LINEAGE) if "last_lineage" in fields else None,
+        drawn=fields.value("drawn", tuple[tuple[int, int], ...]) or (),
     )
 
 

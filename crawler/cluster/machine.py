@@ -13,7 +13,7 @@ from crawler.cluster.values import Cluster, Identity
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import ClusterPlace, Layout, PartPlace, free_names, read_layout, write_layout
-from crawler.disk.lineages import LAST_IN_ORDER, last_lineage, read_lineages, write_lineages
+from crawler.disk.lineages import learn_lineages, read_lineages
 from crawler.status import name_parts, number_of
 
 
@@ -60,9 +60,7 @@ def _begin(
 ) -> None:
     replace_file(directory.suffixes, identity.suffixes)
     directory.write_configuration(identity.configuration)
-    left, last = read_lineages(directory.path), identity.last_lineage
-    if last is not None and (last < left.last or left.last <= LAST_IN_ORDER < last):
-        write_lineages(directory.path, msgspec.structs.replace(left, last=last))
+    learn_lineages(directory.path, last=identity.last_lineage, drawn=identity.drawn)
     place = place_in_cluster(identity, url=url, prefix=prefix)
     names = free_names(directory.path, identity.parts)
     parts = tuple(PartPlace(directory=name, lineage=each) for name, each in zip(names, identity.lineages, strict=True))
@@ -149,6 +147,7 @@ class MachineDirectory:
         return self._layout
 
     def identity(self) -> Identity:
+        left = read_lineages(self._directory.path)
         return Identity(
             crawl=self._place.crawl,
             generation=self._layout.generation,
@@ -159,7 +158,8 @@ class MachineDirectory:
             configuration_version=self._place.configuration_version,
             suffixes=self._suffixes,
             replaces=self._place.replaces,
-            last_lineage=last_lineage(self._directory.path),
+            last_lineage=left.last_lineage,
+            drawn=left.spans_drawn,
         )
 
     @property

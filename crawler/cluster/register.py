@@ -10,7 +10,7 @@ together:
         make:K                present if an operator permits to make part K again
         last:K                who has opened it last
         replaces              earlier generations of the crawl, separated by commas
-        last_lineage
+        last_lineage, drawn   the first if the crawl may not use all in order; the second as JSON
         retired               present if the crawl is being divided anew, or was: a `Retirement` as JSON
     {PREFIX:GENERATION:cluster}:large        a hash: configuration, suffixes
     {PREFIX:GENERATION:cluster}:lease:K      a hash that expires; K is -1 for the coordinator
@@ -35,6 +35,7 @@ from crawler.cluster.decoding import (
     agents_of,
     answer_of_claim,
     cluster_of,
+    flat_of,
     holder_of,
     identity_of,
     lease_of,
@@ -103,12 +104,12 @@ class Register:
             "configuration_version": identity.configuration_version,
             "replaces": ",".join(identity.replaces),
             **({} if identity.last_lineage is None else {"last_lineage": identity.last_lineage}),
+            "drawn": msgspec.json.encode(identity.drawn),
         }
-        flat = [each for pair in fields.items() for each in pair]
         if not is_new and not await self._take_prefix(identity):
             return False
         large = (identity.configuration, identity.suffixes)
-        written = await self._eval(scripts.CREATE, [self._register, self._large], *large, int(is_new), *flat)
+        written = await self._eval(scripts.CREATE, [self._register, self._large], *large, int(is_new), *flat_of(fields))
         if is_new:
             await self._take_prefix(identity)
         return bool(written)
@@ -132,9 +133,8 @@ class Register:
         least = {f"{name}:{part}": epoch for part, epoch in epochs.items() for name in ("opened", "claimed")}
         least |= {f"lineage:{part}": lineage for part, lineage in enumerate(identity.lineages)}
         least["next_lineage"] = identity.next_lineage
-        flat = [each for pair in least.items() for each in pair]
         try:
-            is_known = await self._eval(scripts.RAISE, [self._register], *flat)
+            is_known = await self._eval(scripts.RAISE, [self._register], *flat_of(least))
         except ResponseError:
             _ = await self.read()  # says what is damaged, if it is that
             raise

@@ -29,6 +29,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Earlier generations of the crawl, before it was divided anew."""
     last_lineage: int | None = None
     """The highest that parts may have, if those above belong to copies of the crawl."""
+    drawn: tuple[tuple[int, int], ...] = ()
+    """First and last of each block of lineages that the crawl, and those from which it was restored, have drawn at
+    random."""
 
     @property
     def parts(self) -> int:

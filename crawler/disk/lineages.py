@@ -15,7 +15,7 @@ that the crawl had used from which it was restored.
 
 import fcntl
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -64,6 +64,16 @@ class Lineages(msgspec.Struct, frozen=True, kw_only=True):
     drawn: tuple[Block, ...] = ()
     """What it, and the crawls from which it was restored, have drawn at random."""
 
+    @property
+    def last_lineage(self) -> int | None:
+        """The highest that the crawl may use. None if it may use all in order."""
+        return None if self.last == LAST_IN_ORDER else self.last
+
+    @property
+    def spans_drawn(self) -> tuple[tuple[int, int], ...]:
+        """First and last of each block."""
+        return tuple((each.first, each.last) for each in self.drawn)
+
 
 def read_lineages(directory: Path) -> Lineages:
     """Those of the crawl in a directory. Raises `DirectoryRefused` if the file can't be read."""
@@ -83,14 +93,21 @@ def whole_lineage(directory: Path) -> int:
     return read_lineages(directory).first - 1
 
 
-def last_lineage(directory: Path) -> int | None:
-    """The highest that the crawl in a directory may use. None if it may use all in order. Raises `DirectoryRefused`."""
-    last = read_lineages(directory).last
-    return None if last == LAST_IN_ORDER else last
-
-
 def write_lineages(directory: Path, lineages: Lineages) -> None:
     replace_file(directory / LINEAGES, msgspec.json.encode(lineages) + b"\n")
+
+
+def learn_lineages(directory: Path, *, last: int | None, drawn: Iterable[tuple[int, int]]) -> None:
+    """Store what another directory of the crawl says is left: `last` is its `last_lineage`, `drawn` its `spans_drawn`.
+    That is less than was known here, or a block that was drawn there."""
+    left = read_lineages(directory)
+    blocks = (Block(first=low, last=high) for low, high in drawn)
+    others = [each for each in blocks if each not in left.drawn]
+    if last is None or not (last < left.last or any(each.first <= last <= each.last for each in others)):
+        last = left.last
+    learned = msgspec.structs.replace(left, last=last, drawn=(*left.drawn, *others))
+    if learned != left:
+        write_lineages(directory, learned)
 
 
 def name_crawl(directory: Path) -> str:

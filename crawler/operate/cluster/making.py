@@ -19,7 +19,7 @@ from crawler.cluster.values import Cluster, Forgotten, Identity, Retirement
 from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import ClusterPlace, Layout, part_at, read_division, read_layout, write_layout
-from crawler.disk.lineages import last_lineage, read_lineages, renew
+from crawler.disk.lineages import read_lineages, renew
 from crawler.operate.cluster.forms import ClusterMade
 from crawler.operate.cluster.reaching import generation_at, place_of, register_at, server_of
 from crawler.operate.refused import Refused
@@ -135,16 +135,18 @@ def _identity(path: Path, layout: Layout, loaded: Loaded) -> Identity:
     retired, cluster = layout.retired_now, layout.cluster
     known = cluster.crawl if cluster is not None else retired.crawl if retired is not None else secrets.token_hex(8)
     replaces = cluster.replaces if cluster is not None else () if retired is None else retired.generations
+    left = read_lineages(path)
     return Identity(
         crawl=known,
         generation=layout.generation,
         lineages=tuple(place.lineage for place in layout.parts),
-        next_lineage=max(layout.next_lineage, read_lineages(path).first),
+        next_lineage=max(layout.next_lineage, left.first),
         lease_s=loaded.config.exchange.lease_s,
         configuration=render_run(_with_seeds(loaded).config),
         suffixes=CrawlDirectory(path).suffixes.read_bytes(),
         replaces=replaces,
-        last_lineage=last_lineage(path),
+        last_lineage=left.last_lineage,
+        drawn=left.spans_drawn,
     )
 
 

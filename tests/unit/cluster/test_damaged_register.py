@@ -50,6 +50,7 @@ DAMAGE = [
     ("register", "ending", b'{"mark": 1}', "JSON of EndingMark"),
     ("register", "ending", b"[" * 5000, "JSON of EndingMark"),
     ("register", "retired", b"\xff", "JSON of Retirement"),
+    ("register", "drawn", b"[7]", "JSON of tuple"),
     ("large", "configuration", b"\xff", "UTF-8"),
     ("large", "suffixes", None, "the field suffixes"),
     ("lease:0", "epoch", None, "the field epoch"),

@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from crawler.cluster import notes
-from crawler.cluster.machine import begin_machine
+from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.notes import Note, read_note, write_note
 from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Granted, Identity
 from crawler.disk import durable_file
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, part_directories, read_layout
-from crawler.disk.lineages import Lineages, write_lineages
+from crawler.disk.lineages import Lineages, read_lineages, write_lineages
 from crawler.operate.cluster.forms import ClusterStatus
 from crawler.redis.client import connected
 from crawler.redis.server import Server
@@ -368,6 +368,25 @@ def test_the_directory_of_a_machine_whose_parts_were_moved_away_serves_again(
     assert layout is not None
     assert layout.generation == machines.layout.generation
     assert len(layout.parts) == 2
+
+
+def test_a_machine_learns_of_lineages_that_were_drawn_elsewhere_since(machines: Machines, tmp_path: Path) -> None:
+    """Twice, each time that the crawl is divided anew where none are left."""
+    used = 0
+    for drawn, parts in enumerate((2, 3), start=1):
+        here = read_lineages(machines.directory)
+        write_lineages(machines.directory, msgspec.structs.replace(here, first=here.last + 1))
+        machines.divide(parts)
+        machines.register()
+        identity = machines.read().identity
+        with CrawlDirectory(tmp_path / "other") as locked:
+            begin_machine(locked, identity, url=machines.server.url, prefix="onceover")
+            assert MachineDirectory(locked).identity() == identity
+        assert used < min(identity.lineages) <= (identity.last_lineage or 0)
+        used = max(identity.lineages)
+        here, there = read_lineages(machines.directory), read_lineages(locked.path)
+        assert (there.last, there.drawn) == (here.last, here.drawn)
+        assert len(there.drawn) == drawn
 
 
 def test_a_restored_crawl_that_is_registered_adopts_within_its_own_lineages(machines: Machines) -> None:
