@@ -191,6 +191,9 @@ class CrawlAgent:
     def _choose(self, cluster: Cluster, here: Mapping[int, int]) -> Iterable[Wanted]:
         """The register was read."""
         self._hear(cluster)
+        for number, watched in self.here.watched.items():
+            is_newer_elsewhere = cluster.parts[number].opened > here.get(number, 0)
+            watched.is_elsewhere = is_newer_elsewhere and number not in self.here.numbers
         if self._leaves.is_set():
             return []
         wanted = list(choose(cluster, here, max_parts=self._max_parts, name=self._leases.holder))

@@ -19,6 +19,20 @@ SendToPart = Callable[[ToPart], None]
 _AWAY: Final = "the part does not run at the moment"
 _HELD_BACK: Final = "the part does not run: {why}"
 _LOST: Final = "the part can't be reached at the moment"
+_NO_URLS: Final = FrontierStats(
+    admitted=0,
+    pending=0,
+    in_process=0,
+    retrying=0,
+    done=0,
+    failed=0,
+    excluded=0,
+    ready_queues=0,
+    in_process_queues=0,
+    snoozed_queues=0,
+    next_wake_s=None,
+    next_wake_key=None,
+)
 
 
 class WatchedPart:
@@ -41,6 +55,8 @@ class WatchedPart:
         """The last status of each process that has died."""
         self.agent: str | None = None
         """The machine that runs it, whose processes `last_status` counts together; None if that is this one."""
+        self.is_elsewhere = False
+        """Whether another machine has the part, with all that is left of it; until it begins here again."""
 
     def pid_now(self) -> int | None:
         """The pid of its process at this moment, if that runs on this machine."""
@@ -49,6 +65,7 @@ class WatchedPart:
     def begin(self, send: SendToPart, pid: int | None) -> None:
         """The line to a process is there."""
         self._send, self.pid, self.last, self.held_back = send, pid, None, None
+        self.is_elsewhere = False
 
     def end(self, why: str | None = None) -> None:
         """The process has ended. `why` says what keeps another one from beginning, until one does."""
@@ -103,6 +120,8 @@ class WatchedPart:
         """The part at this moment, with the counts of its processes that have died; None before it was open once.
         `latest` is what its process has said to somebody else."""
         status = self.last_status if latest is None or not self.is_open else latest
+        if status is not None and self.is_elsewhere:
+            status = _without_store(status)
         if status is None or not self._earlier:
             return status
         runs = sum_statuses(dict(enumerate([*self._earlier, status])))
@@ -114,6 +133,14 @@ class WatchedPart:
             links_wait=status.links_wait,
             recent_pages_per_s=status.recent_pages_per_s,
         )
+
+
+def _without_store(status: Status) -> Status:
+    """Only what was done."""
+    visited = msgspec.structs.replace(
+        status.visited, count=0, memory_bytes=0, server_bytes=0, disk_bytes=0, expected_lost=0.0, lost_sigma=0.0
+    )
+    return msgspec.structs.replace(status, frontier=_NO_URLS, visited=visited)
 
 
 def _without_leases(frontier: FrontierStats) -> FrontierStats:

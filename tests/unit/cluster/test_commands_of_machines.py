@@ -10,7 +10,7 @@ from config import Loaded, render_toml
 from crawler.background import in_background
 from crawler.cli.operate.pausing import status_lines
 from crawler.cluster.machine import MachineDirectory, begin_machine
-from crawler.cluster.values import Cluster
+from crawler.cluster.values import Cluster, Granted
 from crawler.control.asking import open_channel
 from crawler.control.replies import CrawlStatus, Refusal
 from crawler.control.requests import GetStatus
@@ -257,6 +257,39 @@ def test_a_machine_that_runs_no_part_says_why_and_what_it_has_done(tmp_path: Pat
     assert errors == [(0, "its lease was lost: Redis is away"), (2, "waits for its lease")]
     text = "\n".join(status_lines(found, directory))
     assert "part 0  its lease was lost: Redis is away" in text
+
+
+async def _wait_until_nothing_is_left(directory: Path, url: str, ran: WatchedPart) -> CrawlAgent:
+    """A machine on which `ran` was part 0 before another machine has opened it."""
+    async with join(_reached(url), directory, on_wait=lambda _: None) as joined:
+        other = await joined.register.claim(0, holder="b", claim="b", stored=1, makes=False, lease_s=3600)
+        assert isinstance(other, Granted)
+        assert await joined.register.confirm(0, claim="b", epoch=other.epoch, lease_s=3600)
+        exchange = await RedisExchange.begin(joined.server, "agent", prefix=joined.exchange_prefix, wire=WIRE)
+        agent = CrawlAgent(joined, exchange, max_parts=0, tell=lambda _: None)
+        agent.here.watched[0] = ran
+        running = asyncio.create_task(agent.run())
+        async with asyncio.timeout(MAX_WAIT_S):
+            while (found := agent.status()) is None or found.frontier.admitted:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        agent.stop(Ending.SIGNAL)
+        await running
+        await exchange.aclose()
+    return agent
+
+
+def test_a_machine_counts_nothing_that_is_left_of_a_part_which_another_has_opened(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    ran = WatchedPart()
+    ran.begin(lambda _: None, pid=None)
+    ran.open(opened())
+    ran.note(status(pages=5))
+    ran.end("its lease was lost: Redis is away")
+    agent = asyncio.run(_wait_until_nothing_is_left(made(tmp_path), server.url, ran))
+    found = agent.status()
+    assert found is not None
+    assert found.pages == 5
 
 
 async def _join(directory: Path, url: str) -> list[str]:

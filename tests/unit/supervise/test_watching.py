@@ -40,6 +40,25 @@ def status(*, pages: int, received: int = 0, paused: str | None = None) -> Statu
     return status_of(counters, frontier, visited, elapsed_s=1.0, recent_pages_per_s=0.0, monotonic=0.0)
 
 
+def test_what_is_left_of_a_part_counts_where_it_is() -> None:
+    """What it has done here counts here."""
+    moved, stays = WatchedPart(), WatchedPart()
+    for part in (moved, stays):
+        part.begin(lambda _: None, pid=None)
+        part.open(opened())
+        part.note(status(pages=5))
+    moved.end("others run it")
+    moved.is_elsewhere = True
+    found = status_of_all({0: moved, 1: stays}, 1.0)
+    assert found is not None
+    assert (found.pages, found.frontier.admitted, found.visited.count) == (10, 10, 10)
+    moved.begin(lambda _: None, pid=None)
+    moved.open(opened())
+    found = status_of_all({0: moved, 1: stays}, 1.0)
+    assert found is not None
+    assert (found.pages, found.frontier.admitted, found.visited.count) == (10, 20, 20)
+
+
 def opened() -> Opened:
     return Opened(new_seeds=1, resumed=False, choice=None, status=status(pages=0))
 
