@@ -11,6 +11,7 @@ from crawler.cluster.notes import read_note
 from crawler.cluster.values import Cluster, Identity, PartState
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, part_directories, read_layout, write_layout
+from crawler.operate.missing import notes_of_missing
 from tests.unit.cluster.homes import IDENTITY
 
 
@@ -69,6 +70,13 @@ def test_a_directory_that_was_made_and_never_opened_counts_only_if_redis_has_con
     assert machine.epochs() == {}
     assert machine.learn(cluster_of(IDENTITY, opened=3)) == {}
     assert machine.learn(cluster_of(IDENTITY, opened=4)) == {1: 4}
+
+
+def test_a_part_whose_process_is_about_to_make_its_frontier_is_not_missing(directory: CrawlDirectory) -> None:
+    begin(directory).store(1, epoch=4, lineage=2)
+    assert notes_of_missing(directory.path) == ["without parts 0, 2 of the crawl, on other machines"]
+    (directory.path / "part-1" / "claim.json").unlink()
+    assert len(notes_of_missing(directory.path)) == 2
 
 
 def test_a_part_that_was_moved_away_meanwhile_is_neither_wanted_nor_made_again(directory: CrawlDirectory) -> None:
