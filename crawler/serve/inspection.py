@@ -55,11 +55,13 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why_not_begun(directory: Path) -> str | None:
-    """Why nothing can be asked of the crawl in a directory: no process has ever run it. One that was made of a copy has
-    no lock."""
+    """Why nothing can be asked of the crawl in a directory: no process has ever run it there, as far as the directory
+    shows. One that was made of a copy has no lock."""
     crawl = CrawlDirectory(directory)
     has_begun = crawl.lock.exists() or crawl.configuration.exists()
-    return None if has_begun else f"the crawl in {directory} has not begun yet"
+    if has_begun:
+        return None
+    return f"there is no crawl in {directory}: it has not begun yet, or its directory was deleted"
 
 
 async def ask_status(directory: Path) -> Answered | None:

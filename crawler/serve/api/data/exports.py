@@ -30,7 +30,8 @@ async def ask_for_export(actions: Actions, request: web.Request) -> ExportForm:
     keeper = actions.keeper(request)
     directory = actions.directory(keeper)
     if not (directory / "crawl.toml").exists():
-        raise Refused(HTTPStatus.CONFLICT, f"{keeper.name} has not begun yet, so there is nothing to export")
+        detail = f"there is nothing to export in {directory}: the crawl has not begun yet, or its directory was deleted"
+        raise Refused(HTTPStatus.CONFLICT, detail)
     try:
         export = await actions.exporter.ask_for(keeper.name, str(directory), what)
     except TooMany as error:
