@@ -97,7 +97,7 @@ async def download_file(actions: Actions, request: web.Request) -> web.StreamRes
     if request.method == "GET" and hdrs.RANGE in request.headers:
         with suppress(FileNotFoundError), path.open("rb") as content:
             status = os.fstat(content.fileno())
-            if not _has_begun_with(_tag_of(status), request):
+            if not (_is_known_range(request) and _has_begun_with(_tag_of(status), request)):
                 return await _send_whole(request, content, status, headers)
             if _NO_BYTES.fullmatch(request.headers[hdrs.RANGE]):
                 raise Refused(
@@ -115,6 +115,14 @@ async def download_file(actions: Actions, request: web.Request) -> web.StreamRes
 def _tag_of(status: os.stat_result) -> str:
     """The entity tag of a file, as aiohttp writes it."""
     return f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
+
+
+def _is_known_range(request: web.Request) -> bool:
+    """Others are ignored, by RFC 9110, section 14.2; aiohttp refuses them."""
+    try:
+        return request.http_range is not None
+    except ValueError:
+        return False
 
 
 def _has_begun_with(tag: str, request: web.Request) -> bool:

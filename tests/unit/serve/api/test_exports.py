@@ -99,6 +99,9 @@ async def test_an_export_is_made_told_downloaded_in_ranges_and_deleted(home: Pat
         for nothing in (f"bytes={len(whole.body)}-", "bytes=-0"):
             beyond = await api.ask("GET", path, headers={"Range": nothing})
             assert (beyond.status, beyond.headers["Content-Range"]) == (416, f"bytes */{len(whole.body)}")
+        for ignored in ("items=1-2", "bytes=1-2,5-6", "bytes=-"):
+            got = await api.ask("GET", path, headers={"Range": ignored})
+            assert (got.status, got.body) == (200, whole.body)
         assert (await api.ask("GET", path, headers={"If-None-Match": whole.headers["Etag"]})).status == 304
         # A download goes on only with the file that it has begun with.
         for tag, status, body in (
