@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from crawler.page import READ_IN_PART, Extract, Fetched, NotModified, WithBody
+from crawler.page import READ_IN_PART, Extract, Fetched, NotModified, Page, WithBody
 
 
 class InFlight(msgspec.Struct):
@@ -37,11 +37,14 @@ class Counters:
         "retries",
         "robots_asked",
         "settled",
+        "truncated",
     )
 
     def __init__(self) -> None:
         self.pages = 0
         """URLs settled with a 2xx status or 304, without sitemaps."""
+        self.truncated: Counter[str] = Counter()
+        """Of these, those whose body is incomplete, by reason."""
         self.settled = 0
         """URLs settled in any way. One that is visited again counts each time."""
         self.redirects = 0
@@ -87,6 +90,12 @@ class Counters:
         """Count what was read of a document."""
         if extract is not None and extract.error is not None and extract.error.startswith(READ_IN_PART):
             self.read_in_part += 1
+
+    def count_page(self, fetched: Fetched, /) -> None:
+        """Count a page that is settled."""
+        self.pages += 1
+        if isinstance(fetched, Page) and fetched.truncated is not None:
+            self.truncated[fetched.truncated] += 1
 
     def count_response(self, fetched: Fetched, /) -> None:
         """Count what came of a request. A failure is none."""

@@ -165,6 +165,8 @@ def _common_rows(status: Status) -> list[tuple[str, str]]:
         rows.append(("links", f"{status.links:,} in scope, {status.admitted:,} of them new"))
     if status.read_in_part:
         rows.append(("cut", read_in_part_text(status.read_in_part)))
+    if status.truncated:
+        rows.append(("truncated", f"{_counts(status.truncated)} (pages)"))
     if status.refused:
         rows.append(("refused", f"{_counts(status.refused)} (links)"))
     if status.failures or status.failed or status.retries:

@@ -234,7 +234,7 @@ class Settlement:
         if decision.failed:
             self._counters.failed += 1
         elif counts:
-            self._counters.pages += 1
+            self._counters.count_page(fetched)
         elif isinstance(fetched, Redirect):
             self._counters.redirects += 1
         # A 300 has links, and could be a trap.

@@ -44,6 +44,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     connections: ConnectionCounts = ConnectionCounts()
     read_in_part: int = 0
     """Documents of which only a part was read, because there was too much to parse."""
+    truncated: dict[str, int] = {}
+    """Pages whose body is incomplete, by reason."""
 
 
 def status_of(
@@ -73,6 +75,7 @@ def status_of(
         refused=dict(counters.refused),
         robots_asked=counters.robots_asked,
         read_in_part=counters.read_in_part,
+        truncated=dict(counters.truncated),
         frontier=frontier,
         visited=visited,
         waiting=why_waiting(frontier, list(counters.in_flight.values()), monotonic=monotonic),

@@ -454,6 +454,7 @@ async def test_a_page_that_always_breaks_off_is_tried_again_and_then_done_and_it
     assert record.message == "closed before it was whole"
     assert engine.counters.failures == {"disconnected": 3}
     assert (engine.counters.retries, engine.counters.failed, engine.counters.pages) == (2, 0, 2)
+    assert engine.counters.truncated == {"disconnect": 1}
 
 
 @in_virtual_time

@@ -108,6 +108,12 @@ def test_documents_that_were_read_in_part_are_counted() -> None:
     assert "cut" not in dict(rows_of(STATUS))
 
 
+def test_truncated_pages_are_counted_by_reason() -> None:
+    status = msgspec.structs.replace(STATUS, truncated={"time": 1, "length": 1200})
+    assert ("truncated", "length: 1,200, time: 1 (pages)") in rows_of(status)
+    assert "truncated" not in dict(rows_of(STATUS))
+
+
 def test_a_summary_is_compact_and_keeps_to_the_width() -> None:
     assert summary(STATUS, ending="The crawl is complete.", directory="crawls/demo") == [
         "The crawl is complete.",

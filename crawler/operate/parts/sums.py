@@ -98,6 +98,7 @@ def sum_statuses(parts: Mapping[int, Status]) -> Status:
         failures=_sum_counts(each.failures for each in runs),
         excluded=_sum_counts(each.excluded for each in runs),
         refused=_sum_counts(each.refused for each in runs),
+        truncated=_sum_counts(each.truncated for each in runs),
         responses=dict(sorted(_sum_counts(each.responses for each in runs).items())),
         frontier=sum_frontiers({number: each.frontier for number, each in parts.items()}),
         visited=sum_visited([each.visited for each in runs]),

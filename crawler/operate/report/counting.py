@@ -109,6 +109,7 @@ class Totals:
         self.bytes_received = self.bytes_decoded = 0
         self.statuses, self.failures, self.exclusions = CountsByName(), CountsByName(), CountsByName()
         self.refused, self.types, self.depths = CountsByName(), CountsByName(), CountsByName()
+        self.truncated = CountsByName()
 
     def add(self, visit: Visit, *, is_last: bool = True, is_current: bool = True) -> None:
         """A URL counts by its last visit; what was received, and when, counts for each. `is_current`: whether the visit
@@ -138,6 +139,8 @@ class Totals:
     def _add_content(self, visit: Visit) -> None:
         if counts_as_page(visit):
             self.types.add(visit.content_type or UNKNOWN)
+            if visit.truncated is not None:
+                self.truncated.add(visit.truncated)
         self.read_in_part += visit.message is not None and READ_IN_PART in visit.message
         for rule, count in (visit.refused or {}).items():
             self.refused.add(rule, count)

@@ -68,6 +68,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """None if none was checked."""
     read_in_part: int | None = None
     """Documents of which only a part was read, as too much to parse; None if only the ledger tells."""
+    truncated: Mapping[str, int] | None = None
+    """Pages whose body is incomplete, by reason; None if only the ledger tells."""
 
 
 class Activity(msgspec.Struct, frozen=True, kw_only=True):

@@ -155,4 +155,5 @@ def _summary(status: CrawlStatus, counted: Counted, external: External | None, *
         depths=totals.depths.counts() if has_records else {},
         external=external,
         read_in_part=totals.read_in_part if has_records else None,
+        truncated=totals.truncated.counts() if has_records else None,
     )

@@ -61,6 +61,7 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
     rows.append(("left", left_text(summary.remaining)))
     counts = (
         ("answers", summary.statuses, ""),
+        ("truncated", summary.truncated or {}, " (pages)"),
         ("failed", summary.failures, ""),
         ("excluded", summary.exclusions, ""),
         ("refused", summary.refused or {}, " (links)"),

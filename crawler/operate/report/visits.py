@@ -33,6 +33,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     size_bytes: int | None = None
     refused: dict[str, int] | None = None
     message: str | None = None
+    truncated: str | None = None
 
 
 def recorded_visits(extents: Extents) -> Iterator[Visit]:

@@ -100,6 +100,11 @@ def test_documents_that_parts_read_in_part_are_counted_together() -> None:
     assert sum_statuses({0: status(read_in_part=2), 1: status(read_in_part=3)}).read_in_part == 5
 
 
+def test_truncated_pages_of_parts_are_counted_together() -> None:
+    parts = {0: status(truncated={"length": 2}), 1: status(truncated={"length": 1, "time": 4})}
+    assert sum_statuses(parts).truncated == {"length": 3, "time": 4}
+
+
 def test_what_all_parts_say_is_said_once() -> None:
     assert same_of_all({0: None, 1: None}) is None
     assert same_of_all({0: "night", 1: "night"}) == "night"

@@ -40,6 +40,20 @@ def counted(*visits: Visit, max_hosts: int = 10) -> tuple[Totals, Hosts]:
     return totals, hosts
 
 
+def test_pages_with_incomplete_bodies_count_until_they_come_whole() -> None:
+    totals, _ = counted(
+        visit(truncated="length"),
+        visit("http://a.test/drip", truncated="time"),
+        visit("http://a.test/error", status=404, truncated="disconnect"),
+        visit("http://a.test/whole"),
+    )
+    totals.add(visit("http://a.test/then-whole", truncated="disconnect"), is_last=False, is_current=False)
+    totals.add(visit("http://a.test/then-whole"))
+    totals.add(visit("http://a.test/then-304", truncated="length"), is_last=False)
+    totals.add(visit("http://a.test/then-304", status=304), is_current=False)
+    assert totals.truncated.counts() == {"length": 2, "time": 1}
+
+
 def report_of(crawl: StoredCrawl, *arguments: str) -> Report:
     told = crawl.do("report", "--json", *arguments)
     assert told.code == 0, told.err

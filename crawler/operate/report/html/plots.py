@@ -128,6 +128,7 @@ def figures(report: Report) -> Iterator[str]:
         ("URLs by status", summary.statuses),
         ("Pages by type", summary.types),
         ("Pages by depth", _by_depth(summary.depths)),
+        ("Truncated pages by reason", summary.truncated or {}),
         ("Failures by reason", summary.failures),
         ("Excluded by rule", summary.exclusions),
         ("Links refused by rule", summary.refused or {}),

@@ -148,8 +148,9 @@ function figures({ urls, settled, share_done: share, pages, failed, excluded, by
     tile("First page", moment(times.first_at)), tile("Last page", moment(times.last_at)));
 }
 
-const tables = ({ statuses, failures, exclusions, refused }) => [
+const tables = ({ statuses, truncated, failures, exclusions, refused }) => [
   section("URLs by status", [["Status"], ["URLs", "number"]], Object.entries(statuses)),
+  truncated && section("Truncated pages by reason", [["Reason"], ["Pages", "number"]], sorted(truncated)),
   section("Failures by reason", [["Reason"], ["URLs", "number"]], sorted(failures)),
   section("Excluded by rule", [["Rule"], ["URLs", "number"]], sorted(exclusions)),
   refused && section("Links refused by rule", [["Rule"], ["Links", "number"]], sorted(refused)),

@@ -26,6 +26,7 @@ export function summary(name) {
           ["are retired", frontier.retired_queues], ["failed the last time", frontier.troubled_queues]]),
         run && [
           section("Answers by status", [["Status"], ["Answers", "number"]], Object.entries(run.responses)),
+          section("Truncated pages by reason", [["Reason"], ["Pages", "number"]], sorted(run.truncated)),
           section("Failures by kind", [["Failure"], ["Fetches", "number"]], sorted(run.failures)),
           section("Excluded by reason", [["Reason"], ["URLs", "number"]], sorted(run.excluded)),
           section("Links refused by rule", [["Rule"], ["Links", "number"]], sorted(run.refused)),
