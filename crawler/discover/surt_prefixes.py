@@ -8,7 +8,8 @@ A place has one of these forms:
     org,example,                        a SURT prefix: the same as *.example.org
     org,example,www)/docs               a SURT prefix: all that begins with it, including /docs2
     http://(org,example,www,)/docs      the same as Heritrix writes it, perhaps with a port, as in
-                                        http://(org,example,www,:8080)/docs; the scheme does not count
+                                        http://(org,example,www,:8080)/docs; the scheme does not count, nor does a
+                                        + in front, with which Heritrix marks them in lists
 """
 
 import re
@@ -21,7 +22,10 @@ from urllib.parse import quote
 from crawler.url.hosts import surt_host
 from crawler.url.urls import Target, UrlReader
 
-_HERITRIX = re.compile(r"\A(?:https?://)?\(?", re.IGNORECASE)
+_HERITRIX = re.compile(r"\A\+?(?:https?://)?\(?", re.IGNORECASE)
+_NAME = re.compile(r"(?:(?:[\w-]+(?:,[\w-]+)*|[0-9.]+|\[[0-9a-f:.]+\](?::[0-9]{0,5})?),?)?", re.ASCII)
+"""The beginning of a name in SURT order, or an address."""
+_PORT = re.compile(r"[0-9]{0,5}", re.ASCII)
 _HOST = re.compile(r"[\w.-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 _DEFAULT_PORTS: Final = ("80", "443")
 _ASCII: Final = string.printable
@@ -134,7 +138,7 @@ def parse_list(text: str, /) -> list[str]:
 def prefixes_of(entry: str, /) -> Iterator[str]:
     """The SURT prefixes of the URLs in a place. Raises `ValueError`, with the entry, if it is not a place."""
     entry = entry.strip()
-    if entry.startswith(("http://", "https://")) and not entry.partition("//")[2].startswith("("):
+    if entry.lower().startswith(("http://", "https://")) and not entry.partition("//")[2].startswith("("):
         yield directory(UrlReader().seed(entry, called="place"))
         return
     if "," in entry or "(" in entry:
@@ -158,6 +162,12 @@ def _surt_prefixes(entry: str) -> Iterator[str]:
     host, bracket, path = _HERITRIX.sub("", entry, count=1).partition(")")
     name, colon, port = host.lower().partition(":") if "[" not in host else (host.lower(), "", "")
     name = ",".join(label if label.isascii() else _ascii_label(label, entry) for label in name.split(","))
+    port = port.rstrip(",")
+    can_begin_so = _NAME.fullmatch(name) and _PORT.fullmatch(port)
+    if not can_begin_so or (bracket and not name) or path[:1] not in ("", "/"):
+        raise ValueError(
+            f"{entry!r} is not a place: expected the beginning of a URL in SURT order, as 'org,example,www)/docs'"
+        )
     if colon:
         name = name.rstrip(",")  # Heritrix writes a comma before a port
     is_default = port in _DEFAULT_PORTS

@@ -33,10 +33,15 @@ URLS = (
         ("http://(org,example,", [1, 1, 1, 1, 0, 0]),
         ("http://(org,example", [1, 1, 1, 1, 1, 0]),
         ("https://www.example.org/docs/start.html", [0, 1, 0, 0, 0, 0]),
+        ("HTTP://WWW.example.org/docs/", [0, 1, 0, 0, 0, 0]),
         ("org,example,www)/docs", [0, 1, 1, 0, 0, 0]),
         ("https://(org,example,www,)/docs/", [0, 1, 0, 0, 0, 0]),
         ("https://(org,example,www,:8443)/docs/", [0, 0, 0, 1, 0, 0]),
         ("https://(org,example,www,:84", [0, 0, 0, 1, 0, 0]),
+        ("https://(org,example,www:8443,)/docs/", [0, 0, 0, 1, 0, 0]),
+        ("+http://(org,example,www,)/docs", [0, 1, 1, 0, 0, 0]),
+        ("https://(", [1, 1, 1, 1, 1, 1]),
+        ("http://(192.0.2.1)/", [0, 0, 0, 0, 0, 1]),
         ("http://(org,example,www,:80)/docs", [0, 1, 1, 0, 0, 0]),
         ("http://(org,example,www,:443", [0, 1, 1, 0, 0, 0]),
         ("www.example.org:80", [0, 1, 1, 0, 0, 0]),
@@ -85,6 +90,28 @@ def test_what_is_no_place_is_refused_by_name(entry: str) -> None:
 @pytest.mark.parametrize("entry", ["http://[", "https://a.test:99999/", "*.a..b"])
 def test_a_place_that_is_no_url_is_called_a_place(entry: str) -> None:
     with pytest.raises(ValueError, match=r"(^place '|is not a place)"):
+        SurtPrefixes([entry])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "-http://(org,example,",
+        "ftp://(org,example,",
+        '"org,example,"',
+        "org, example, www)/",
+        "org,example,*",
+        "http://(www.example.org,)/",
+        "org.example,",
+        "org,example,www)docs",
+        "org,example,www:http)/",
+        "a.test,b.test",
+        "http://()/",
+        ",",
+    ],
+)
+def test_a_surt_prefix_with_which_no_url_begins_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a place: expected the beginning of a URL in SURT order"):
         SurtPrefixes([entry])
 
 
