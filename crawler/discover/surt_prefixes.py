@@ -129,10 +129,10 @@ def is_covered(name: str, prefixes: tuple[str, ...], /) -> bool:
     return index > 0 and name.startswith(prefixes[index - 1])
 
 
-def parse_list(text: str, /) -> list[str]:
-    """The entries of a list, one on each line; # begins a comment."""
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return [line for line in lines if line]
+def parse_list(text: str, /) -> list[tuple[int, str]]:
+    """The entries of a list, one on each line, with the numbers of the lines; # begins a comment."""
+    lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), start=1))
+    return [(number, entry) for number, entry in lines if entry]
 
 
 def prefixes_of(entry: str, /) -> Iterator[str]:

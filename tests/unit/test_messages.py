@@ -202,6 +202,20 @@ def test_a_setting_is_named_once_and_no_exception_of_python_is(
     assert (code, text[: len(words)]) == (USAGE, words)
 
 
+def test_each_line_of_a_file_that_is_no_place_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("site.toml").write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    Path("out.txt").write_bytes(b"\xef\xbb\xbf# hosts\r\n*.ads.test\r\norg.example,\r\n\r\na.test/docs\r\n")
+    files = 'scope.exclude_place_files=["out.txt"]'
+    code, text = said(capsys, monkeypatch, "config", "check", "site.toml", "--set", files)
+    named = [line.partition(" is not a place")[0].strip() for line in text.splitlines()[1:]]
+    places = ((3, "org.example,"), (5, "a.test/docs"))
+    assert code == USAGE
+    assert named == [f"{tmp_path}/out.txt:{line}: scope.exclude_places: {entry!r}" for line, entry in places]
+
+
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [

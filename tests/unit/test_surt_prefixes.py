@@ -140,7 +140,8 @@ def test_places_widen_the_scope_and_excluded_ones_narrow_it() -> None:
 
 
 def test_a_list_has_an_entry_on_each_line_and_comments() -> None:
-    assert parse_list("# hosts\n example.org \n\n*.example.net # all of it\r\n") == ["example.org", "*.example.net"]
+    text = "# hosts\n example.org \n\n*.example.net # all of it\r\n"
+    assert parse_list(text) == [(2, "example.org"), (4, "*.example.net")]
 
 
 # queues

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from config import Config, Loaded
+from config import Config, ConfigError, Loaded, Problem
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus
 from crawler.discover.links.filter import LinkRules
@@ -177,15 +177,23 @@ def _reach(loaded: Loaded) -> Reach:
 
 
 def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[str]) -> list[str]:
-    found = list(entries)
+    with loaded.refusing(key):
+        SurtPrefixes(entries)
+    found, problems = list(entries), []
     for name in files:
         try:
-            found += parse_list(Path(name).read_text(encoding="utf-8-sig"))
+            text = Path(name).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "expected text in UTF-8"
             raise loaded.refuse(f"{key.removesuffix('s')}_files", f"can't read {name}: {why}") from error
-    with loaded.refusing(key):
-        SurtPrefixes(found)
+        for line, entry in parse_list(text):
+            found.append(entry)
+            try:
+                SurtPrefixes([entry])
+            except ValueError as error:
+                problems.append(Problem(str(error), where=f"{name}:{line}", key=key))
+    if problems:
+        raise ConfigError(problems)
     return found
 
 
