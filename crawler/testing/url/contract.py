@@ -9,6 +9,7 @@ from ada_url import normalize_url
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crawler.testing.processes import Report, run_apart
 from crawler.url.components import Rule, UrlComponents, split_url
 from crawler.url.descriptor import Descriptor
 from crawler.url.urls import domain_of
@@ -99,6 +100,19 @@ class CanonicalRuleContract:
         expected = [rule(url) for url in urls]
         assert _apply(rule, urls[::-1])[::-1] == expected
         assert _apply(self.make_rule(), urls) == expected
+
+    def test_another_process_makes_the_same_urls(self) -> None:
+        """A crawl that is resumed must know its URLs again. What Python seeds anew in each process would betray itself:
+        a hash, and the order of a set."""
+        rule = self.make_rule()
+        for url, there in zip(URLS, run_apart(self._report_urls), strict=True):
+            here = str(rule(components(url)))
+            assert here == there, f"{url} becomes {here} in one process and {there} in another"
+
+    def _report_urls(self, report: Report) -> None:
+        rule = self.make_rule()
+        for url in URLS:
+            report(str(rule(components(url))))
 
     def test_it_keeps_the_domain_if_it_says_so(self) -> None:
         if self.descriptor is None or not self.descriptor.keeps_domain:

@@ -22,6 +22,12 @@ def longer(url: UrlComponents) -> UrlComponents:
     return msgspec.structs.replace(url, path=f"{url.path}x")
 
 
+def by_hash(url: UrlComponents) -> UrlComponents:
+    """Names pages by a hash, for which Python has another seed in each process."""
+    path = url.path if url.path[1:].isdigit() else f"/{abs(hash(url.path))}"
+    return msgspec.structs.replace(url, path=path)
+
+
 class TestGood(CanonicalRuleContract):
     FAILS = ()
     descriptor = Descriptor(name="good", make=lambda _: without_query, keeps_domain=True)
@@ -35,3 +41,8 @@ class TestOneHost(CanonicalRuleContract):
 class TestLonger(CanonicalRuleContract):
     FAILS = ("test_it_makes_a_url_of_a_url", "test_it_makes_a_url_of_any_url")
     descriptor = Descriptor(name="longer", make=lambda _: longer)
+
+
+class TestByHash(CanonicalRuleContract):
+    FAILS = ("test_another_process_makes_the_same_urls",)
+    descriptor = Descriptor(name="by-hash", make=lambda _: by_hash)
