@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from crawler.page import Extract, Failure, FailureKind, NotModified, Page, PageRecord, Redirect, body_sha1
 from crawler.record import FoundLinks, fetched_record, unfetched_record
 from crawler.seams import Sink
@@ -65,6 +67,43 @@ async def write(sink: Sink, number: int) -> None:
 async def write_unfetched(sink: Sink, number: int) -> None:
     """Write the record of a URL that was not fetched."""
     await sink.write(None, unfetched_record(lease(number), reason="robots"))
+
+
+async def write_redirect(sink: Sink, number: int) -> None:
+    """Write a redirect, under that number."""
+    asked = page(number)
+    fetched = Redirect(
+        url=asked.url,
+        status=301,
+        headers=[(b"Location", b"/elsewhere")],
+        location="/elsewhere",
+        fetched_at=asked.fetched_at,
+        duration_s=asked.duration_s,
+    )
+    await sink.write(fetched, record_of(fetched, number))
+
+
+async def write_not_modified(sink: Sink, number: int) -> None:
+    """Write that a page has not changed since it was fetched before."""
+    asked = page(number)
+    fetched = NotModified(
+        url=asked.url, status=304, headers=[], fetched_at=asked.fetched_at, duration_s=asked.duration_s
+    )
+    await sink.write(fetched, record_of(fetched, number))
+
+
+async def write_with_text(sink: Sink, number: int, text: str) -> None:
+    """Write a page that says this text of itself, and has it in its data for machines."""
+    record = msgspec.structs.replace(
+        record_of(page(number), number),
+        title=text,
+        description=text,
+        author=text,
+        anchor=text,
+        json_ld=[{"name": text, text: 1}],
+        open_graph={"og:title": text},
+    )
+    await sink.write(page(number), record)
 
 
 async def write_failure(sink: Sink, number: int) -> None:

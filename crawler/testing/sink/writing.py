@@ -2,12 +2,23 @@
 
 import asyncio
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from crawler.testing.loops import in_event_loop
-from crawler.testing.sink.pages import write, write_failure, write_unfetched
+from crawler.testing.sink.pages import (
+    write,
+    write_failure,
+    write_not_modified,
+    write_redirect,
+    write_unfetched,
+    write_with_text,
+)
 from crawler.testing.sink.suite import SinkSuite
+
+STRANGE: Final = ("", "a\0b", "\ud800", "a\udfff\r\n\t\u2028", "\\u0000 '\"<>&;", "e\u0301 \U0001f600 \ufeff\uffff")
+"""Texts that a page may have: feeds and data for machines can hold any character, also half of a pair."""
 
 
 class WritingTests(SinkSuite):
@@ -66,6 +77,24 @@ class WritingTests(SinkSuite):
         await write(sink, 3)
         await sink.aclose()
         assert 3 in self.read_numbers(tmp_path)
+
+    @in_event_loop
+    async def test_responses_without_a_page_are_accepted(self, tmp_path: Path) -> None:
+        sink = await self.begin_sink(tmp_path)
+        await write_redirect(sink, 1)
+        await write_not_modified(sink, 2)
+        await write(sink, 3)
+        await sink.aclose()
+        assert 3 in self.read_numbers(tmp_path)
+
+    @in_event_loop
+    async def test_whatever_a_page_says_of_itself_can_be_written(self, tmp_path: Path) -> None:
+        """A sink that raises would end the crawl, at a page that anybody can put into the web."""
+        sink = await self.begin_sink(tmp_path)
+        for number, text in enumerate(STRANGE):
+            await write_with_text(sink, number, text)
+        await sink.aclose()
+        assert self.read_numbers(tmp_path) == list(range(len(STRANGE)))
 
     @in_event_loop
     async def test_a_cancelled_write_leaves_whole_records(self, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from crawler.page import Fetched, PageRecord
+from crawler.page import Failure, Fetched, Page, PageRecord
 from crawler.seams import Sink
 from crawler.testing import SinkContract
 
@@ -164,3 +164,33 @@ class TestNeverClosed(LineContract):
 
     def open_sink(self, directory: Path) -> Sink:
         return NeverClosed(directory)
+
+
+class PagesAlone(LineSink):
+    """Takes every response for one with a body."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        assert page is None or isinstance(page, Page | Failure)
+        await super().write(page, record)
+
+
+class TestPagesAlone(LineContract):
+    FAILS = ("test_responses_without_a_page_are_accepted",)
+
+    def open_sink(self, directory: Path) -> Sink:
+        return PagesAlone(directory)
+
+
+class Strict(LineSink):
+    """Takes every text for one that can be encoded."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        (record.title or "").encode()
+        await super().write(page, record)
+
+
+class TestStrict(LineContract):
+    FAILS = ("test_whatever_a_page_says_of_itself_can_be_written",)
+
+    def open_sink(self, directory: Path) -> Sink:
+        return Strict(directory)
