@@ -1,8 +1,10 @@
 """Checks what visited sets and sinks of others return. By a wrong answer of a set, a page would be taken for known that
 nobody has fetched."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -10,6 +12,7 @@ import msgspec
 from crawler.wiring.plugins.checks import checked, failed
 from crawler.write.descriptor import Parameters, Read, Written
 from visited import LocalSet, SharedSet, VisitedStats, WrongValue, is_prompt, list_urls
+from visited.descriptor import Cost
 
 _PLAIN: Final = frozenset({bool})
 
@@ -91,6 +94,24 @@ class GuardedSet:
             yield
         except WrongValue as error:
             raise failed(self._title, str(error)) from error
+
+
+def guarded_cost(cost: Callable[[int, float, Any], Cost]) -> Callable[[int, float, Any], Cost]:
+    """A formula that raises TypeError or ValueError instead of returning what is no cost."""
+
+    @wraps(cost)
+    def checked_cost(count: int, error_rate: float, options: Any) -> Cost:
+        found: Any = cost(count, error_rate, options)
+        if not isinstance(found, Cost):
+            raise TypeError(f"expected a Cost, found {type(found).__name__}")
+        figures = msgspec.structs.asdict(found)
+        for name, figure in figures.items():
+            most = 1.0 if name == "false_positive_rate" else sys.float_info.max
+            if not 0 <= figure <= most:
+                raise ValueError(f"expected {name} to be {'0 to 1' if most == 1 else '0 or more'}, found {figure}")
+        return msgspec.convert(figures, Cost)
+
+    return checked_cost
 
 
 def guarded_read(read: Read, title: str) -> Read:

@@ -10,7 +10,7 @@ import msgspec
 from config import settings_of
 from crawler.codes.full_disk import DISK_FULL
 from crawler.wiring.plugins.checks import find_misfit, missing_methods
-from crawler.wiring.plugins.guarded_stores import guarded_read
+from crawler.wiring.plugins.guarded_stores import guarded_cost, guarded_read
 from crawler.wiring.plugins.kinds import KINDS, Kind
 from crawler.wiring.plugins.packages import Package
 
@@ -70,7 +70,7 @@ def load(backend: NamedBackend) -> Any:
         raise backend.refuse(_is_missing(error, backend.place) or error) from error
     changes = {"name": backend.name, "make": _checked_maker(backend, descriptor.make)}
     if getattr(descriptor, "cost", None) is not None:
-        changes["cost"] = _refuse_errors(backend, descriptor.cost, what="can't tell its cost")
+        changes["cost"] = _refuse_errors(backend, guarded_cost(descriptor.cost), what="can't tell its cost")
     if getattr(descriptor, "read", None) is not None:
         changes["read"] = guarded_read(descriptor.read, backend.title)
     if getattr(descriptor, "check", None) is not None:
