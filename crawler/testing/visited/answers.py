@@ -1,9 +1,10 @@
 """What a visited set answers, and what it says about itself."""
 
+import math
 import random
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from crawler.testing.loops import in_event_loop
 from crawler.testing.visited.suite import Make, VisitedSetSuite, dump_and_close, load, urls_of
 from visited import CannotForget, CannotList, ListingSet, is_prompt
-from visited.descriptor import Descriptor
+from visited.descriptor import Cost, Descriptor
 
 STRANGE: Final = (
     *("", " ", "a\x00b", "é", "e\u0301", "\ud800", "\udcff\ud800", "😀"),
@@ -104,6 +105,26 @@ class AnswerTests(VisitedSetSuite):
         await other.aclose()
 
     @in_event_loop
+    async def test_it_can_be_asked_without_remembering(self, make: Make) -> None:
+        """`has_many`, which a comparison calls. A set without a descriptor may lack it."""
+        visited = make()
+        if self.descriptor is None and not hasattr(visited, "has_many"):
+            await visited.aclose()
+            pytest.skip("it can't be asked without remembering")
+        local: Any = visited
+        urls = [*urls_of(0, 200), *STRANGE]
+        await visited.add_many(urls)
+        for _ in range(2):
+            assert local.has_many([*urls_of(200, 300), *urls, urls[0]]) == [False] * 100 + [True] * (len(urls) + 1)
+        assert local.has_many([]) == []
+        assert len(visited) == len(urls)
+        assert await visited.add_many(urls_of(200, 300)) == [True] * 100
+        with suppress(CannotForget):
+            await visited.forget_many(urls[:50])
+            assert local.has_many(urls) == [False] * 50 + [True] * (len(urls) - 50)
+        await visited.aclose()
+
+    @in_event_loop
     async def test_stats_add_up(self, make: Make) -> None:
         visited = make()
         before = visited.describe()
@@ -178,6 +199,21 @@ class DescriptionTests(VisitedSetSuite):
 
     def test_its_options_have_defaults(self, described: Descriptor) -> None:
         assert msgspec.convert({}, described.options) == described.options()
+
+    def test_its_formula_tells_what_it_costs(self, described: Descriptor) -> None:
+        """Advice and `auto` compare it with others for any number of URLs."""
+        if described.cost is None:
+            pytest.skip("it has no formula for its cost")
+        options = msgspec.convert(self.options, described.options)
+        for count in (1, 1_000, 10**6, 10**9):
+            for error_rate in (0.5, 0.01, 1e-9):
+                cost = described.cost(count, error_rate, options)
+                assert isinstance(cost, Cost)
+                assert 0 <= cost.memory_bytes < math.inf
+                assert 0 <= cost.disk_bytes < math.inf
+                assert 0 <= cost.false_positive_rate <= 1
+                assert 0 <= cost.expected_lost <= count
+                assert not described.is_exact or cost.false_positive_rate == cost.expected_lost == 0
 
     @in_event_loop
     async def test_it_can_forget_if_its_descriptor_says_so(self, make: Make, described: Descriptor) -> None:

@@ -12,6 +12,7 @@ from crawler.testing import VisitedSetContract
 from crawler.testing.visited.making import make_own
 from visited import DiskFull, SnapshotRefused, VisitedSet, VisitedStats
 from visited.backends import descriptor
+from visited.descriptor import Cost
 from visited.snapshot import read_snapshot, write_snapshot
 
 
@@ -261,6 +262,23 @@ class TestSaysThatItForgets(VisitedSetContract):
 class TestSaysThatItIsExact(VisitedSetContract):
     FAILS = ("test_it_is_exact_if_its_descriptor_says_so",)
     descriptor = msgspec.structs.replace(descriptor("bloom"), is_exact=True)
+
+
+class AsksByAdding(PlainSet):
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        return [not self.add(url) for url in urls]
+
+
+class TestAsksByAdding(VisitedSetContract):
+    FAILS = ("test_it_can_be_asked_without_remembering",)
+
+    def make_set(self, directory: Path) -> VisitedSet:
+        return AsksByAdding()
+
+
+class TestCostsLessThanNothing(VisitedSetContract):
+    FAILS = ("test_its_formula_tells_what_it_costs",)
+    descriptor = msgspec.structs.replace(descriptor("bloom"), cost=lambda *_: Cost(memory_bytes=-1.0))
 
 
 class DumpsBadly(PlainSet):
