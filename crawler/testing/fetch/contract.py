@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from crawler.fetch.descriptor import Descriptor, Parameters
-from crawler.page import Failure, NotModified, Page, Redirect, Request
+from crawler.page import Failure, Fetched, NotModified, Page, Redirect, Request
 from crawler.seams import Fetcher
 from crawler.testing.fetch.http import USER_AGENT, loopback_http
 from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
@@ -80,6 +80,7 @@ class FetcherContract:
         async with raw_server(scripts()) as server, self.fetcher() as fetcher:
             fetched = await fetcher.fetch(Request(url=server.url(path)))
             assert isinstance(fetched, Page | Redirect | NotModified | Failure)
+            _check_types(fetched)
             assert fetched.url == server.url(path)
             assert fetched.duration_s >= 0
             assert server.targets == [path]
@@ -92,6 +93,34 @@ class FetcherContract:
                 fetched = await fetcher.fetch(Request(url=server.url("/page")))
                 assert isinstance(fetched, Page)
                 assert fetched.body == b"<p>hello"
+
+    @pytest.mark.parametrize(("path", "status"), [("/page", 200), ("/missing", 404)])
+    @in_event_loop
+    async def test_a_page_has_the_status_and_the_headers_of_the_response(self, path: str, status: int) -> None:
+        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
+            fetched = await fetcher.fetch(Request(url=server.url(path)))
+            assert isinstance(fetched, Page)
+            assert fetched.status == status
+            assert fetched.header("content-length") == str(len(fetched.raw_body))
+
+    @pytest.mark.parametrize("path", ["/cut", "/endless"])
+    @in_event_loop
+    async def test_a_page_that_was_not_received_to_its_end_says_so(self, path: str) -> None:
+        """A crawl takes a page for complete that does not say why it is not. It tries a failure again."""
+        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
+            fetched = await fetcher.fetch(Request(url=server.url(path)))
+            assert isinstance(fetched, Failure) or (isinstance(fetched, Page) and fetched.truncated)
+
+    @in_event_loop
+    async def test_a_copy_that_the_crawl_has_is_asked_for_with_its_validators(self) -> None:
+        """Without them no page that is crawled again would ever be a 304."""
+        async with raw_server({"/current": [head(status=b"304 Not Modified")]}) as server, self.fetcher() as fetcher:
+            moment = "Sun, 22 Nov 2026 17:54:23 GMT"
+            fetched = await fetcher.fetch(Request(url=server.url("/current"), etag='"v1"', last_modified=moment))
+            [seen] = server.seen
+            assert seen.header("If-None-Match") == '"v1"'
+            assert seen.header("If-Modified-Since") == moment
+            assert isinstance(fetched, NotModified)
 
     @in_event_loop
     async def test_redirects_are_not_followed(self) -> None:
@@ -133,3 +162,9 @@ class FetcherContract:
         async with self.fetcher() as fetcher:
             await fetcher.aclose()
             await fetcher.aclose()
+
+
+def _check_types(fetched: Fetched) -> None:
+    """Raises an error with the place of a value of a wrong type, which a struct does not check."""
+    plain = msgspec.to_builtins(fetched, builtin_types=(bytes,), enc_hook=str)
+    msgspec.convert(plain, type(fetched), builtin_types=(bytes,))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urljoin
 
 from msgspec.structs import replace
@@ -113,6 +114,60 @@ class TestMixing(FetcherContract):
 
     def make_fetcher(self, http: Fetcher) -> Fetcher:
         return Mixing(http)
+
+
+class Decoding(Passing):
+    """Hands on headers as texts, as many clients have them."""
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        fetched = await self.http.fetch(request)
+        if isinstance(fetched, Page):
+            headers: Any = [(name.decode(), value.decode()) for name, value in fetched.headers]
+            return replace(fetched, headers=headers)
+        return fetched
+
+
+class TestDecoding(FetcherContract):
+    FAILS = (
+        "test_whatever_a_server_does_is_a_value[/page]",
+        "test_a_page_has_the_status_and_the_headers_of_the_response[/page-200]",
+    )
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Decoding(http)
+
+
+class Smoothing(Passing):
+    """Takes what came for all, whatever the server said."""
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        fetched = await self.http.fetch(request)
+        return replace(fetched, status=200, truncated=None) if isinstance(fetched, Page) else fetched
+
+
+class TestSmoothing(FetcherContract):
+    FAILS = (
+        "test_a_page_has_the_status_and_the_headers_of_the_response[/missing-404]",
+        "test_a_page_that_was_not_received_to_its_end_says_so[/cut]",
+        "test_a_page_that_was_not_received_to_its_end_says_so[/endless]",
+    )
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Smoothing(http)
+
+
+class AskingAnew(Passing):
+    """Asks for the URL, and for nothing else that the request has."""
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        return await self.http.fetch(Request(url=request.url))
+
+
+class TestAskingAnew(FetcherContract):
+    FAILS = ("test_a_copy_that_the_crawl_has_is_asked_for_with_its_validators",)
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return AskingAnew(http)
 
 
 class NoRobots:
