@@ -1,6 +1,6 @@
 """The promises of every sink, kept by that of PostgreSQL."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from crawler.testing import SinkContract
 from crawler.testing.loops import in_event_loop
 from crawler.testing.sink.pages import write
 from crawler.write.database.postgres import DESCRIPTOR, PostgresOptions, PostgresSink
-from crawler.write.descriptor import Parameters
+from crawler.write.descriptor import Parameters, Written
 from tests.postgres import PostgresServer, running_postgres
 
 
@@ -30,6 +30,10 @@ class TestPostgresSink(SinkContract):
 
     def open_sink(self, directory: Path) -> Sink:
         return PostgresSink(Parameters(), PostgresOptions(dsn=self.dsn, crawl=str(directory)))
+
+    def read_written(self, directory: Path) -> AsyncIterator[Sequence[Written]]:
+        assert DESCRIPTOR.read is not None
+        return DESCRIPTOR.read(Parameters(), PostgresOptions(dsn=self.dsn, crawl=str(directory)))
 
     def read_numbers(self, directory: Path) -> list[int]:
         server = PostgresServer(Path(self.dsn.partition("host=")[2].partition("&")[0]))

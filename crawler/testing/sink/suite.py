@@ -1,13 +1,13 @@
 """What the parts of the suite have in common: how a sink is opened, and how its output is read."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from crawler.seams import Begins, Sink
-from crawler.write.descriptor import Descriptor, Parameters
+from crawler.write.descriptor import Descriptor, Parameters, Written
 
 
 class SinkSuite:
@@ -28,8 +28,19 @@ class SinkSuite:
             pytest.fail(f"expected a `descriptor` or a method `open_sink` in {type(self).__name__}, found neither")
         if self.has_files:
             directory.mkdir(parents=True, exist_ok=True)
-        parameters = Parameters(directory=directory if self.has_files else None)
-        return self.descriptor.make(parameters, msgspec.convert(self.options, self.descriptor.options))
+        return self.descriptor.make(self._parameters(directory), msgspec.convert(self.options, self.descriptor.options))
+
+    def read_written(self, directory: Path) -> AsyncIterator[Sequence[Written]]:
+        """What `read` of the descriptor finds in the output. Override it beside `open_sink`, to read with the same
+        options."""
+        if self.descriptor is None or self.descriptor.read is None:
+            pytest.skip("its descriptor has no `read`")
+        if type(self).open_sink is not SinkSuite.open_sink:
+            pytest.skip("`open_sink` is overridden, and `read_written` is not")
+        return self.descriptor.read(self._parameters(directory), msgspec.convert(self.options, self.descriptor.options))
+
+    def _parameters(self, directory: Path) -> Parameters:
+        return Parameters(directory=directory if self.has_files else None)
 
     async def begin_sink(self, directory: Path) -> Sink:
         """A sink that `open_sink` has opened, ready to be written to as in a crawl. One that can't begin is closed."""

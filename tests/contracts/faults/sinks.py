@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from crawler.page import Failure, Fetched, Page, PageRecord
 from crawler.seams import Sink
 from crawler.testing import SinkContract
+from crawler.write.descriptor import FILES, Descriptor, Parameters, Written
 
 
 class LineSink:
@@ -194,3 +196,22 @@ class TestStrict(LineContract):
 
     def open_sink(self, directory: Path) -> Sink:
         return Strict(directory)
+
+
+async def read_pages_alone(parameters: Parameters, _: object) -> AsyncIterator[list[Written]]:
+    """Tells only of what has a body."""
+    assert parameters.directory is not None
+    rows = [line.split() for line in (parameters.directory / "lines").read_text().splitlines()]
+    yield [Written(int(number), url[: len(url) // 3], "done", 200, None) for number, url in rows if int(number) < 4]
+
+
+class TestReadsPagesAlone(LineContract):
+    FAILS = ("test_it_reads_back_every_page_that_was_written",)
+    descriptor = Descriptor(
+        name="lines",
+        make=lambda parameters, _: LineSink(parameters.directory or Path()),
+        needs=FILES,
+        read=read_pages_alone,
+        from_records=True,
+    )
+    open_sink = SinkContract.open_sink
