@@ -50,6 +50,7 @@ class PostgresServer:
         self.environment = {"PGHOST": str(folder), "PGPORT": str(port), "PGUSER": _USER, "PGDATABASE": "postgres"}
         """By which a client without a DSN finds it."""
         self.dsn = f"postgresql://{_USER}@/postgres?host={folder}&port={port}"
+        self.socket = folder / f".s.PGSQL.{port}"
 
     def start(self) -> None:
         """Return once it answers."""

@@ -79,7 +79,10 @@ class PostgresClient:
         try:
             replaced = await store(connection, self._target.schema, self._target.crawl, rows)
         except _BROKEN as error:
-            await self.aclose()  # so that a server that is slow stops what took too long
+            if _is_end(error):
+                self._drop()
+            else:
+                await self.aclose()  # so that a server that is slow stops what took too long
             raise OSError(_told(error)) from error
         except BaseException:
             self._drop()
@@ -186,6 +189,12 @@ class PostgresClient:
 
 def _told(error: BaseException) -> str:
     text = " ".join(str(error).split())
-    if isinstance(error, asyncpg.InterfaceError) and text.endswith("connection is closed"):
+    if _is_end(error) or (isinstance(error, asyncpg.InterfaceError) and text.endswith("connection is closed")):
         return "the server closed the connection"
     return text or ("the server did not answer in time" if isinstance(error, TimeoutError) else type(error).__name__)
+
+
+def _is_end(error: BaseException) -> bool:
+    """Whether the server has said that it ends the connection, and has not closed it yet. As asyncpg tells it, another
+    operation is in progress; of ours there is never more than one."""
+    return isinstance(error, asyncpg.InternalClientError) and "another operation" in str(error)

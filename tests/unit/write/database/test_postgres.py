@@ -367,6 +367,42 @@ async def test_a_server_that_does_not_answer_is_asked_less_and_less_often() -> N
     await client.aclose()
 
 
+async def test_a_connection_that_the_server_ends_and_has_not_closed_yet_is_told_as_that(server: PostgresServer) -> None:
+    ended, may_close = asyncio.Event(), asyncio.Event()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Hands on all that the server says, but not yet that it closes the connection."""
+        from_server, to_server = await asyncio.open_unix_connection(server.socket)
+        up = asyncio.create_task(_copy(reader, to_server))
+        await _copy(from_server, writer)
+        ended.set()
+        await may_close.wait()
+        writer.close()
+        await up
+        to_server.close()
+
+    relaying = await asyncio.start_server(relay, "127.0.0.1", 0)
+    port = relaying.sockets[0].getsockname()[1]
+    dsn = f"postgresql://crawl@127.0.0.1:{port}/postgres?sslmode=disable"
+    sink = open_sink(dsn, schema="ended")
+    await write(sink, 1)
+    query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'onceover docs'"
+    await asyncio.to_thread(server.query, query)
+    await ended.wait()
+    with pytest.raises(OSError, match=r"^the server closed the connection$"):
+        await write(sink, 2)
+    may_close.set()
+    await write(sink, 2)
+    await sink.aclose()
+    relaying.close()
+    assert numbers(server, "ended") == [1, 2]
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+
+
 async def test_a_connection_that_breaks_while_it_begins_is_told_as_that(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
