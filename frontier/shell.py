@@ -11,9 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-import msgspec
-
-from frontier.clock import steady_clock
+from frontier.clock import steady_clock, told_entry
 from frontier.part_links import StoredPartLinks
 from frontier.queues.settings import QueueSettings
 from frontier.sending.outgoing import open_outgoing
@@ -69,6 +67,7 @@ class QueueFrontier:
         self._store = store
         self._link_counts = LinkCounts(now=now())
         self._active = ActiveQueues(store, settings, clock=now)
+        self.ahead_s = self._active.ahead_s
         self.pauses = self._active.pauses
         self._commit = Commit(store, self.pauses, self._active.waiters)
         self._leases = Leases(self._later_links)
@@ -259,7 +258,7 @@ class QueueFrontier:
         entry = self._store.reads.entry(canonical)
         if entry is None:
             return None
-        return msgspec.structs.replace(entry, hit_count=entry.hit_count + self._later_links(canonical))
+        return told_entry(entry, links=self._later_links(canonical), ahead_s=self._active.ahead_s)
 
     def _later_links(self, canonical: str) -> int:
         """The links to a URL that its own record does not count."""

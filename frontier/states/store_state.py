@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from frontier.clock import told_entry, told_health, told_time
 from frontier.descriptions import QueueStatus
 from frontier.descriptor import Parameters
 from frontier.protocol.look_ups import Notes
@@ -76,6 +77,12 @@ class StoreState(Generic[_Store]):
     def close(self) -> None:
         self.store.close()
 
+    def _ahead_s(self) -> float:
+        """How far the frontier's clock is ahead of the system's."""
+        if self._frontier is not None:
+            return self._frontier.ahead_s
+        return self.store.counters.ahead_of(self._clock())
+
     def _stored_queues(self) -> ActiveQueues:
         """The queues as a frontier would find them now."""
         return ActiveQueues(self.store, self.settings, clock=self._clock)
@@ -83,11 +90,12 @@ class StoreState(Generic[_Store]):
     # look-ups
 
     def queues(self, after: str = "", /) -> Iterator[QueueStatus]:
-        return map(_status, self.store.reads.queues(after))
+        ahead_s = self._ahead_s()
+        return (_status(record, ahead_s) for record in self.store.reads.queues(after))
 
     def queue(self, key: str, /) -> QueueStatus | None:
         record = self.store.reads.queue(key)
-        return None if record is None else _status(record)
+        return None if record is None else _status(record, self._ahead_s())
 
     def next_urls(self, key: str, /, *, limit: int) -> list[CrawlUrl]:
         record = self.store.reads.queue(key)
@@ -116,18 +124,19 @@ class StoreState(Generic[_Store]):
 
     def known(self, canonical: str, /) -> KnownUrl | None:
         known = self.store.ledger.known(canonical)
-        return None if known is None else self._with_links(known)
+        return None if known is None else self._told(known, self._ahead_s())
 
     def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
+        ahead_s = self._ahead_s()
         for known in self.store.ledger.all_known(after):
-            yield known if isinstance(known, Damaged) else self._with_links(known)
+            yield known if isinstance(known, Damaged) else self._told(known, ahead_s)
 
-    def _with_links(self, known: KnownUrl) -> KnownUrl:
-        links = self.store.reads.link_count(known.entry.canonical)
-        if not links:
+    def _told(self, known: KnownUrl, ahead_s: float) -> KnownUrl:
+        entry = told_entry(known.entry, links=self.store.reads.link_count(known.entry.canonical), ahead_s=ahead_s)
+        due_at = None if known.due_at is None else told_time(known.due_at, ahead_s=ahead_s)
+        if entry is known.entry and due_at == known.due_at:
             return known
-        entry = msgspec.structs.replace(known.entry, hit_count=known.entry.hit_count + links)
-        return msgspec.structs.replace(known, entry=entry)
+        return msgspec.structs.replace(known, entry=entry, due_at=due_at)
 
     # an operator acts
 
@@ -157,12 +166,12 @@ class StoreState(Generic[_Store]):
         await self.store.sync()
 
 
-def _status(record: QueueRecord) -> QueueStatus:
+def _status(record: QueueRecord, ahead_s: float) -> QueueStatus:
     return QueueStatus(
         key=record.key,
         size=record.size,
-        wake_at=record.wake_at,
-        health=record.health,
+        wake_at=told_time(record.wake_at, ahead_s=ahead_s),
+        health=told_health(record.health, ahead_s=ahead_s),
         precedence=record.precedence,
         spent=record.spent,
         budget=record.budget,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from frontier.clock import told_health, told_time
 from frontier.descriptions import ActiveQueue
 from frontier.queues.lifecycle import IN_PROCESS, READY, QueueState
 from frontier.queues.queue import Queue
@@ -70,11 +71,13 @@ def _describe_queue(active: ActiveQueues, queue: Queue) -> ActiveQueue:
         size=record.size,
         spent=record.spent,
         leased=queue.leased,
-        wake_at=record.wake_at,
+        wake_at=told_time(record.wake_at, ahead_s=active.ahead_s),
         rest_reason=queue.rest_reason,
-        health=record.health,
+        health=told_health(record.health, ahead_s=active.ahead_s),
         group=None if group is None else group.name,
-        group_wake_at=group.wake_at if group is not None and group.resting else None,
+        group_wake_at=(
+            told_time(group.wake_at, ahead_s=active.ahead_s) if group is not None and group.resting else None
+        ),
         group_is_elsewhere=group is not None and group.is_elsewhere,
     )
 

@@ -42,7 +42,7 @@ class ActiveQueues:
         self.clock = clock
         # Stored times are by the clock of their day. If the clock has been set back since, ours goes on from the last
         # stored time, so that no wake time moves away and none comes early.
-        self._ahead_s = ahead_s = store.counters.ahead_of(clock())
+        self.ahead_s = ahead_s = store.counters.ahead_of(clock())
         self.now: Callable[[], float] = (lambda: clock() + ahead_s) if ahead_s else clock
         self.schedule = Schedule(
             per_queue=settings.per_queue_of or settings.per_queue,
@@ -82,7 +82,7 @@ class ActiveQueues:
     def copy_counters(self, now: float) -> Counters:
         """A copy of the counters, to be changed and written with a transition."""
         counters = self._store.counters
-        return msgspec.structs.replace(counters, clock=max(counters.clock, now), ahead_s=self._ahead_s)
+        return msgspec.structs.replace(counters, clock=max(counters.clock, now), ahead_s=self.ahead_s)
 
     def rest_after_crash(self, crashed_at: float, *, rest_s: float) -> None:
         """Let each queue rest from `crashed_at` as after its last good answer, and at least for `rest_s`: we cannot

@@ -3,15 +3,18 @@
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from crawler.testing.frontier.crawls import DONE, next_lease, no_lease_for, page, pages
 from crawler.testing.loops import in_virtual_time
-from frontier import Outcome, StoreFailed, StoreFull, StoreRefused, UrlState
+from frontier import KnownUrl, Outcome, StoreFailed, StoreFull, StoreRefused, UrlState
 from frontier.backends import BACKENDS, descriptor
 from frontier.descriptor import Parameters
 from frontier.leveldb.database import Batch, Database
+from frontier.leveldb.store import LevelDBStore
 from frontier.state import FrontierState
+from frontier.states.store_state import StoreState
 from frontier.terms import Terms
 from tests.unit.frontier.crawls import leveldb
 from visited.descriptor import checked_options
@@ -98,6 +101,42 @@ async def test_time_goes_on_between_runs_after_the_clock_was_set_back(tmp_path: 
     frontier, opened_at = await opened_by(0).open_frontier(ExactSet()), loop.time()
     assert (await next_lease(frontier)).url == page("a", "2")
     assert loop.time() - opened_at < day_s
+    await frontier.aclose()
+
+
+@in_virtual_time
+async def test_times_are_told_by_the_system_s_clock_after_that_was_set_back(tmp_path: Path) -> None:
+    loop, day_s = asyncio.get_running_loop(), 86_400.0
+
+    def opened_by(ahead_s: float) -> StoreState[LevelDBStore]:
+        parameters = Parameters(terms=TERMS, directory=tmp_path / "frontier", clock=lambda: 1e9 + ahead_s + loop.time())
+        state = descriptor("leveldb").make(parameters, checked_options(descriptor("leveldb").options, {}))
+        assert isinstance(state, StoreState)
+        return state
+
+    def told(state: StoreState[LevelDBStore]) -> list[int]:
+        """How long everything takes from now on, by the system's clock."""
+        queues, known = list(state.queues()), [each for each in state.all_known() if isinstance(each, KnownUrl)]
+        assert [state.queue(queue.key) for queue in queues] == queues
+        assert [state.known(each.entry.canonical) for each in known] == known
+        times = [each for queue in queues for each in (queue.wake_at, queue.health.probe_at)]
+        times += [each.due_at for each in known if each.due_at is not None]
+        times += [each.entry.due_ms / 1000 for each in known if each.entry.due_ms is not None]
+        return [round(at - 1e9 - loop.time()) for at in times if at]
+
+    frontier = await opened_by(400 * day_s).open_frontier(ExactSet())
+    await frontier.add([page("a"), page("b")])
+    revisited = msgspec.structs.replace(DONE, revisit_after_s=500, server_ok=False, dead_for_s=300)
+    await frontier.done(await next_lease(frontier), cooldown_s=10, outcome=revisited)
+    await frontier.retry(await next_lease(frontier), after_s=1000, cooldown_s=200)
+    await frontier.aclose()
+    state = opened_by(0)
+    assert told(state) == [10, 300, 200, 1000, 500]
+    frontier = await state.open_frontier(ExactSet())
+    assert told(state) == [10, 300, 200, 1000, 500]
+    shown = state.known("http://a.test/")
+    assert shown is not None
+    assert await frontier.status_of("http://a.test/") == shown.entry
     await frontier.aclose()
 
 
