@@ -26,8 +26,7 @@ def clear_crawl(directory: CrawlDirectory) -> None:
     """
     for read, path in ((read_division, directory.division), (read_layout, directory.parts)):
         if (layout := read(directory.path)) is not None:
-            _clear_parts(directory, layout)
-            path.unlink()
+            _clear_parts(directory, layout, path)
     directory.suffixes.unlink(missing_ok=True)
     _clear(directory)
 
@@ -63,10 +62,14 @@ def _locked_parts(directory: CrawlDirectory, layout: Layout) -> Iterator[list[Cr
         yield [stack.enter_context(CrawlDirectory(path)) for path in paths]
 
 
-def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
+def _clear_parts(directory: CrawlDirectory, layout: Layout, path: Path) -> None:
+    """Delete the parts, and the layout in `path`."""
     with _locked_parts(directory, layout) as parts:
         for part in parts:
             _clear(part)
+        # Not later: of a part whose directory is missing, nobody knows whether its disk is.
+        path.unlink()
+        for part in parts:
             _delete_rest(part)
 
 

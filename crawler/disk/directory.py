@@ -186,7 +186,9 @@ class CrawlDirectory:
         somebody else, or is a file."""
         try:
             of_sinks = self.sinks.iterdir() if self.sinks.is_dir() else ()
-            folders = [self.frontier, self.visited, *self.output, *(each for each in of_sinks if each.is_dir())]
+            aside = [self.path / name for name in REBUILDING]
+            folders = [self.frontier, self.visited, *aside, *self.output]
+            folders += [each for each in of_sinks if each.is_dir()]
             is_foreign = self.path.is_dir() and self.is_foreign()
             if why := why_no_place(self.path, folders, is_foreign=is_foreign):
                 raise DirectoryRefused(why)

@@ -1,7 +1,7 @@
 """Opens what a crawl keeps between runs: its frontier with the state, and its visited set."""
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from config import Config
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import whole_crawl
 from crawler.url.urls import UrlReader
 from crawler.wiring import storage
 from crawler.wiring.additions import Additions
@@ -17,8 +18,9 @@ from crawler.wiring.components.visited_servers import wait_for_server
 from crawler.wiring.plugins.guarded_frontier import check_frontier
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.sharing import LeaseSource
-from frontier import Frontier, NumberReads
+from frontier import Frontier, NumberReads, StoreFailed
 from frontier.state import FrontierState
+from frontier.values import REPAIR_ADVICE
 from visited import VisitedSet
 
 RebuildProgress = Callable[[str, int], None]
@@ -44,7 +46,8 @@ async def open_kept(
     With a `recanonicalizer`, a state whose URLs are named by other rules is renamed instead of refused.
     """
     to_rename = recanonicalizer is not None and frontier_backend(config).is_persistent
-    state = storage.open_state(config, directory, to_rename=to_rename, before_write=additions.check)
+    with _telling_what_mends(directory):
+        state = storage.open_state(config, directory, to_rename=to_rename, before_write=additions.check)
     stack.callback(state.close)
     if to_rename and recanonicalizer is not None:
         await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
@@ -54,11 +57,30 @@ async def open_kept(
         state.open_frontier, visited, rebuilding=partial(on_rebuild, "the visited set from the ledger")
     )
     has_begun = state.describe().admitted > 0
-    with storage.reaching_server(config):
+    with storage.reaching_server(config), _telling_what_mends(directory):
         opened = await (wait_for_server(open_frontier) if has_begun else open_frontier())
     frontier = additions.frontier(check_frontier(opened, named_frontier(config)))
     stack.push_async_callback(frontier.aclose)
     return Kept(state=state, frontier=frontier, visited=visited)
+
+
+@contextmanager
+def _telling_what_mends(directory: CrawlDirectory) -> Iterator[None]:
+    """Of a damaged frontier, tell what helps without the settings of a run, by which it could be repaired."""
+    try:
+        yield
+    except StoreFailed as error:
+        configuration = CrawlDirectory(whole_crawl(directory.original)).configuration
+        if REPAIR_ADVICE not in str(error) or configuration.exists():
+            raise
+        if directory.has_output():
+            advice = f"to repair it, first restore {configuration}, which is missing, or copy the configuration there"
+        else:
+            advice = (
+                f"start over with --fresh, because no run has begun that could be repaired, or restore {configuration} "
+                "if it is lost"
+            )
+        raise StoreFailed(str(error).replace(REPAIR_ADVICE, advice)) from error
 
 
 async def agree_with_output(

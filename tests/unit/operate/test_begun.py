@@ -12,8 +12,9 @@ from config import load
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.library.opening import changed_settings, lock_crawl, open_run
 from crawler.operate.begun import is_unbegun
+from crawler.supervise.preparing import lock_parts
 from crawler.wiring.storage import open_state, visited_set
-from frontier import CrawlUrl
+from frontier import CrawlUrl, StoreFailed
 from tests.unit.operate.stored_crawls import EACH, HOSTS
 from tests.unit.operate.stored_crawls import make as make_stored
 
@@ -53,6 +54,24 @@ async def test_urls_that_were_never_fetched_are_a_crawl(tmp_path: Path) -> None:
     assert "are lost" in changed_settings(loaded)[0]
     with lock_crawl(loaded) as directory:
         assert directory.has_state()
+
+
+async def test_a_damaged_frontier_without_the_settings_of_a_run_is_not_to_be_repaired(tmp_path: Path) -> None:
+    """A repair needs them, and would say that they come from a start."""
+    await make(tmp_path, with_seeds=False)
+    (tmp_path / "frontier" / "CURRENT").unlink()
+    loaded = load(None, overrides=configured(tmp_path), environ={})
+    for file, advice in ((None, "start over with --fresh"), ("records/a.jsonl", "first restore .*/crawl.toml")):
+        if file is not None:
+            (tmp_path / file).parent.mkdir()
+            (tmp_path / file).write_text("{}")
+        with lock_crawl(loaded) as directory, pytest.raises(StoreFailed, match=advice):
+            async with open_run(loaded, directory):
+                pass
+    (tmp_path / "crawl.toml").write_text("")
+    with lock_crawl(loaded) as directory, pytest.raises(StoreFailed, match="repair it with `onceover inspect DIR fsck"):
+        async with open_run(loaded, directory):
+            pass
 
 
 @pytest.mark.parametrize("name", ["crawl.toml", "frontier.before-20260101T000000", "pruned.json", "records/a.jsonl"])
@@ -118,6 +137,45 @@ async def test_the_next_start_finishes_what_an_interrupted_one_has_deleted_in_pa
         assert [each.is_symlink() for each in (directory.frontier, directory.visited)] == [is_linked] * 2
         number += 1
     assert number > 10
+
+
+async def test_a_crawl_that_has_not_begun_gets_another_number_of_parts_also_after_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted, number = True, 0
+    while interrupted:
+        path = tmp_path / f"crawl-{number}"
+        two, three = (load(None, overrides=configured(path, f"crawl.parts={each}"), environ={}) for each in (2, 3))
+        with lock_parts(two, on_wait=print) as plan:
+            for part in plan.directories:
+                await make(part, with_seeds=False)
+        with monkeypatch.context() as patch:
+            InterruptedAt(number, patch)
+            try:
+                with lock_parts(three, on_wait=print):
+                    interrupted = False
+            except KeyboardInterrupt:
+                pass
+        with lock_parts(three, on_wait=print) as plan:
+            assert not any(CrawlDirectory(part).has_state() for part in plan.directories)
+            assert [part.name for part in plan.directories] == ["part-0", "part-1", "part-2"]
+        number += 1
+    assert number > 10
+
+
+@pytest.mark.parametrize("is_linked", [False, True], ids=["file", "link to a missing disk"])
+async def test_what_can_be_no_folder_of_a_rebuild_is_named(tmp_path: Path, is_linked: bool) -> None:
+    await make(tmp_path, with_seeds=True)
+    aside = tmp_path / "frontier.rebuilding"
+    if is_linked:
+        (tmp_path / "frontier").rename(tmp_path / "disk")
+        aside.symlink_to(tmp_path / "missing")
+    else:
+        aside.touch()
+    loaded = load(None, overrides=configured(tmp_path), environ={})
+    expected = "is a link to .*/missing, which is missing" if is_linked else "expected a folder, found a file"
+    with pytest.raises(DirectoryRefused, match=expected), lock_crawl(loaded):
+        pass
 
 
 async def test_what_another_user_has_left_of_a_rebuild_keeps_no_crawl_from_going_on(
