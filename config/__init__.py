@@ -37,6 +37,7 @@ so call `Loaded.refuse` to make an error with the right place.
 from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
 from config.loading.blocks import named_backends, with_overrides
+from config.loading.checks import missing_contact
 from config.loading.files import preset_text, presets
 from config.loading.loaded import Loaded
 from config.loading.loader import load, setting_values
@@ -79,6 +80,7 @@ __all__ = [
     "has_contact",
     "json_schema",
     "load",
+    "missing_contact",
     "named_backends",
     "non_defaults",
     "owned_by_others",

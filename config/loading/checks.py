@@ -1,7 +1,7 @@
 """Checks values against each other."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from ipaddress import ip_address, ip_network
 
@@ -46,23 +46,32 @@ def cross_check(
 def check_seeds(
     config: Config, origins: Origins, *, seeds: Sequence[Seed], required: bool, is_seed: Callable[[str], bool]
 ) -> Iterator[Problem]:
-    """Problems with the seeds as a whole. What `is_seed` refuses has no owner: whoever reads it says why."""
+    """Problems with the seeds as a whole. If `is_seed` refuses any, whoever reads them says why, and what else is
+    wrong with them."""
     if required and not seeds:
         files = " (there is none in " + ", ".join(config.crawl.seed_files) + ")" if config.crawl.seed_files else ""
         compared = "; a comparison needs none, and `onceover compare` checks it" if config.compare.work else ""
         yield Problem(f'no seeds{files}: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]{compared}')
+    problem = missing_contact(config, origins, (seed.url for seed in seeds if is_seed(seed.url)))
+    if problem is not None and all(is_seed(seed.url) for seed in seeds):
+        yield problem
+
+
+def missing_contact(config: Config, origins: Origins, urls: Iterable[str]) -> Problem | None:
+    """What to write into the configuration to crawl these URLs; None if people can reach who crawls, or need not."""
     agent = config.fetch.user_agent
     if "fetch.user_agent" not in origins or "fetch.hosts" not in origins or has_contact(agent):
-        return
-    foreign = owned_by_others((seed.url for seed in seeds if is_seed(seed.url)), hosts=config.fetch.hosts)
-    if foreign is not None:
-        yield _problem(
-            f"expected a URL or an e-mail address at which people can reach you, because {foreign} may belong to "
-            f'others; found "{agent}"; add your own: "onceover/1.0 (+https://your.site/crawler)" or '
-            '"onceover/1.0 (you@your.site)"',
-            "fetch.user_agent",
-            origins,
-        )
+        return None
+    foreign = owned_by_others(urls, hosts=config.fetch.hosts)
+    if foreign is None:
+        return None
+    return _problem(
+        f"expected a URL or an e-mail address at which people can reach you, because {foreign} may belong to "
+        f'others; found "{agent}"; add your own: "onceover/1.0 (+https://your.site/crawler)" or '
+        '"onceover/1.0 (you@your.site)"',
+        "fetch.user_agent",
+        origins,
+    )
 
 
 def _problem(message: str, key: str, origins: Origins) -> Problem:

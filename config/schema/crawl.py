@@ -9,7 +9,10 @@ from config.schema.kinds import END, MOST, YEAR_S, AgentName, Options, Purpose, 
 
 CrawlName = Annotated[
     str,
-    Meta(pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}", extra={"form": "of letters, digits, dots and dashes"}),
+    Meta(
+        pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}",
+        extra={"form": "of letters, digits, dots, dashes and underscores, first a letter or digit"},
+    ),
 ]
 
 

@@ -45,8 +45,10 @@ def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[T
         target = urls.seed(f"https://{written}", called=called)
     except ValueError:
         target = None
-    if target is None or not _is_meant(target.host, written):
+    if target is None:
         return urls.seed(text, called=called), True
+    if (why := _why_not_meant(target.host, written)) is not None:
+        raise ValueError(f"{called} {written[:100]!r} has no scheme, and {why}; if it is a host, write '{target.url}'")
     # With the port of https, it can't be meant for http.
     return target, match["port"] == ":443"
 
@@ -80,9 +82,11 @@ def _has_login(url: str, /) -> bool:
     return "@" in normalize_url(url).partition("//")[2].partition("/")[0]
 
 
-def _is_meant(host: str, written: str) -> bool:
+def _why_not_meant(host: str, written: str) -> str | None:
+    """Why what was written may be a mistake, though it can be read as a URL at that host; None if it is none."""
     if host == "localhost" or host.startswith("["):
-        return True
+        return None
     if is_address(host):
-        return _IPV4.match(written) is not None
-    return host.rstrip(".").rpartition(".")[2] in _RESERVED or has_known_top_level(host)
+        return None if _IPV4.match(written) is not None else "is no full address"
+    top_level = host.rstrip(".").rpartition(".")[2]
+    return None if top_level in _RESERVED or has_known_top_level(host) else f"no top-level domain .{top_level} is known"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from config import Config, ConfigError, Loaded, Problem, has_contact, owned_by_others
+from config import Config, ConfigError, Loaded, Problem, has_contact, missing_contact, owned_by_others
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.names import StaticNames
 from crawler.protocols import Discovery
@@ -17,7 +17,9 @@ def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
     problems = [*loaded.unread]
     problems += (Problem(why, where=loaded.seeds[at].origin, key="crawl.seeds") for at, why in refused.items())
     if problems:
-        raise ConfigError(problems)
+        readable = (seed.url for at, seed in enumerate(loaded.seeds) if at not in refused)
+        contact = missing_contact(loaded.config, loaded.origins, readable)
+        raise ConfigError([*problems, *([] if contact is None else [contact])])
     return targets
 
 

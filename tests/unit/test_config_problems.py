@@ -98,7 +98,10 @@ PRINTABLE = "not empty and without control characters"
         ("limits.pages = 0", "limits.pages: expected a whole number, 1 to 1_000_000_000_000, found 0"),
         ("output.warc = 'yes'", 'output.warc: expected true or false, found "yes"'),
         ("output.warc = 1", "output.warc: expected true or false, found 1"),
-        ("crawl.name = 'a/b'", 'crawl.name: expected text, of letters, digits, dots and dashes, found "a/b"'),
+        (
+            "crawl.name = 'a/b'",
+            "crawl.name: expected text, of letters, digits, dots, dashes and underscores, first a letter",
+        ),
         ("crawl.directory = ''", f'crawl.directory: expected text, {PRINTABLE}, found ""'),
         ('crawl.directory = "a\\nb"', f'crawl.directory: expected text, {PRINTABLE}, found "a\\nb"'),
         ("crawl.seeds = 'https://a.test/'", f"crawl.seeds: expected a list of texts, each {PRINTABLE}, found "),

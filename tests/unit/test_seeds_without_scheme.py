@@ -56,8 +56,12 @@ def test_a_host_without_a_scheme_is_read_as_https(text: str, url: str) -> None:
     [
         ("foo", "has no scheme; write 'https://foo/'"),
         ("intranet:8080", "has no scheme; write 'https://intranet:8080/'"),
-        ("seeds.txt", "has no scheme; write 'https://seeds.txt/'"),
-        ("1.5", "has no scheme; write"),
+        (
+            "seeds.txt",
+            "has no scheme, and no top-level domain .txt is known; if it is a host, write 'https://seeds.txt/'",
+        ),
+        ("x.orgg:80/a", "no top-level domain .orgg is known; if it is a host, write 'https://x.orgg:80/a'"),
+        ("1.5", "has no scheme, and is no full address; if it is a host, write 'https://1.0.0.5/'"),
         ("//example.org/x", "has no scheme; write 'https://example.org/x'"),
         ("me@example.org", "has no scheme; write"),
         ("mailto:me@example.org", "found 'mailto'"),
@@ -130,8 +134,11 @@ def test_what_is_wrong_with_a_seed_is_told_before_a_contact_is_asked_for(text: s
     bad = load(None, overrides=[f"crawl.seeds=['{text}']"])
     with pytest.raises(ConfigError, match=r"crawl\.seeds: seed '.* (has no scheme|is a path|is not a URL)"):
         check_configuration(bad)
-    with pytest.raises(ConfigError, match=r"at which people can reach you, because library\.se may belong to others"):
-        load(None, overrides=[f"crawl.seeds=['{text}', 'library.se']"])
+    both = load(None, overrides=[f"crawl.seeds=['{text}', 'library.se']"])
+    with pytest.raises(ConfigError) as refused:
+        check_configuration(both)
+    assert [problem.key for problem in refused.value.problems] == ["crawl.seeds", "fetch.user_agent"]
+    assert "because library.se may belong to others" in refused.value.problems[1].message
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,14 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="What the names of all keys begin with, after a brace: {onceover:visited:SET}."),
     ] = "onceover"
     share: Annotated[
-        Annotated[str, Meta(pattern=_NAME, extra={"form": "of letters, digits, dots and dashes"})] | None,
+        Annotated[
+            str,
+            Meta(
+                pattern=_NAME,
+                extra={"form": "of letters, digits, dots, dashes and underscores, first a letter or digit"},
+            ),
+        ]
+        | None,
         Meta(
             description="The name of the set. Crawls that give the same name share it: each URL is fetched by one of "
             "them. Unset means a set of this crawl alone."

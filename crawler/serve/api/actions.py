@@ -111,7 +111,10 @@ class Actions:
         """Repeated with the same configuration, it changes nothing."""
         name = request.match_info["name"]
         if not _NAME.fullmatch(name):
-            detail = f"expected a name of letters, digits, dots and dashes, at most 100, found {name[:100]!r}"
+            detail = (
+                "expected a name of letters, digits, dots, dashes and underscores, first a letter or digit, at most "
+                f"100, found {name[:100]!r}"
+            )
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
         if request.content_type != TOML:
             detail = f"expected a configuration as {TOML}, found {request.content_type}"

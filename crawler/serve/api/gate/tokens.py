@@ -90,7 +90,10 @@ class Tokens:
     def add(self, name: str, rights: Rights, now: float | None = None) -> str:
         """Add a token and return it; it can't be read again. Raises `TokenRefused` and `OSError`."""
         if not _NAME.fullmatch(name):
-            raise TokenRefused(f"expected a name of letters, digits, dots and dashes, at most 64, found {name[:100]!r}")
+            raise TokenRefused(
+                "expected a name of letters, digits, dots, dashes and underscores, first a letter or digit, at most "
+                f"64, found {name[:100]!r}"
+            )
         if name == OWNER:
             raise TokenRefused(f"{OWNER} is the token in {self.owner_path}; choose another name")
         with self._changing() as others:

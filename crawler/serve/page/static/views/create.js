@@ -37,7 +37,7 @@ export function create() {
       h("h1", { tabindex: "-1" }, "New crawl"),
       h("form", { class: "create", onsubmit: submit, "data-keep": "create" },
         h("label", { for: "name" }, "Name"), name,
-        h("p", { class: "hint", id: "name-hint" }, "Letters, digits, dots and dashes. The configuration becomes NAME.toml in the folder of the daemon."),
+        h("p", { class: "hint", id: "name-hint" }, "Letters, digits, dots, dashes and underscores, first a letter or digit. The configuration becomes NAME.toml in the folder of the daemon."),
         toml.elements,
         h("p", { class: "actions" }, h("button", { type: "submit", class: "main" }, "Create and start"))),
     ],
