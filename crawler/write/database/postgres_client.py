@@ -15,7 +15,7 @@ import msgspec
 
 from crawler.write.database.postgres_dsn import read_dsn
 from crawler.write.database.postgres_tables import COMMAND_TIMEOUT_S, check, prepare, read_pages, store
-from crawler.write.database.rows import Row
+from crawler.write.database.rows import COLUMNS, Row
 
 CONNECT_TIMEOUT_S: Final = 10.0
 FIRST_PAUSE_S: Final = 1.0
@@ -24,6 +24,9 @@ LONGEST_PAUSE_S: Final = 30.0
 
 _log = logging.getLogger(__name__)
 _BROKEN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+_OF_ROW: Final = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
+"""What a server says of a row that it does not take, as for a constraint or an index that users have made."""
+_URL_AT: Final = [column.name for column in COLUMNS].index("url")
 _Begin = Callable[[asyncpg.Connection, str], Awaitable[None]]
 _MISCONFIGURED: Final = (
     asyncpg.ClientConfigurationError,
@@ -70,14 +73,19 @@ class PostgresClient:
             await self.aclose()
 
     async def store(self, rows: Sequence[Row]) -> None:
-        """Store pages, all of them or none, unless the server dies while it commits: then nobody knows. To store them
-        again is right in either case. Raises `OSError`."""
+        """Store pages. After an `OSError`, nobody knows which are stored, and to store them again is right. A page is
+        left out, and logged, whose row the server refuses though it takes others: it would hold up the crawl for ever.
+        """
         try:
             connection = await self._connected()
         except ValueError as error:  # a right that was taken away while the crawl runs may be given back
             raise OSError(str(error)) from error
         try:
             replaced = await store(connection, self._target.schema, self._target.crawl, rows)
+        except _OF_ROW as error:
+            await self.aclose()
+            await self._store_others(rows, error)
+            return
         except _BROKEN as error:
             if _is_end(error):
                 self._drop()
@@ -89,6 +97,33 @@ class PostgresClient:
             raise
         if replaced is not None:
             self._warn_of_another(replaced)
+
+    async def _store_others(self, rows: Sequence[Row], error: asyncpg.PostgresError) -> None:
+        """Store what the server takes of rows of which it has refused at least one. Raises `OSError`."""
+        if len(rows) > 1:
+            middle = len(rows) // 2
+            await self.store(rows[:middle])
+            await self.store(rows[middle:])
+            return
+        try:
+            await self._take_empty()
+        except (*_BROKEN, ValueError):
+            raise OSError(_told(error)) from error
+        _log.error(
+            "the sink postgres: %s (number %d) is left out, because the server refuses its row: %s; `onceover inspect "
+            "DIR verify --repair` stores it when the server takes it",
+            rows[0].values[_URL_AT],
+            rows[0].number,
+            error.message,
+        )
+
+    async def _take_empty(self) -> None:
+        """Raises if the server does not take an empty row either: then users have to change its tables."""
+        connection = await self._open()
+        try:
+            await check(connection, self._target.schema)
+        finally:
+            connection.terminate()
 
     async def read(self, columns: Sequence[str]) -> AsyncGenerator[list[Sequence[Any]]]:
         """Some columns of all pages of the crawl. Raises `OSError`."""
@@ -188,6 +223,8 @@ class PostgresClient:
 
 
 def _told(error: BaseException) -> str:
+    if isinstance(error, asyncpg.InternalClientError):  # such as "cannot switch to state 15"
+        return "the connection broke while the server was asked"
     text = " ".join(str(error).split())
     if _is_end(error) or (isinstance(error, asyncpg.InterfaceError) and text.endswith("connection is closed")):
         return "the server closed the connection"

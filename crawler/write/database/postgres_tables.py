@@ -4,6 +4,7 @@ A function that fails leaves its transaction open: drop the connection then. A s
 ROLLBACK wait as long as what failed.
 """
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -12,6 +13,8 @@ from typing import Any, Final
 import asyncpg
 
 from crawler.write.database.rows import COLUMNS, Kind, Row
+
+_log = logging.getLogger(__name__)
 
 VERSION: Final = 1
 """Of the schema. A change that needs more than new columns raises it, and adds a step to `_change`."""
@@ -43,13 +46,22 @@ _CHECKED: Final = -1
 """A number that no page has."""
 _NEW_PAGES: Final = "onceover_new_pages"
 # None on the targets of links: that would take most of the time of the sink, and a join needs none.
-_INDEXES: Final = (
-    'pages_host ON "{}".pages (crawl, host, status)',
-    'pages_fetched_at ON "{}".pages (crawl, fetched_at)',
-    # A URL may be longer than what an entry of an index may have.
-    'pages_url ON "{}".pages (md5(url))',
-)
-_LINK_COLUMNS: Final = "crawl text NOT NULL, number bigint NOT NULL, position integer NOT NULL, target text NOT NULL"
+_INDEXES: Final = {
+    "pages": (
+        'pages_host ON "{}".pages (crawl, host, status)',
+        'pages_fetched_at ON "{}".pages (crawl, fetched_at)',
+        # A URL may be longer than what an entry of an index may have.
+        'pages_url ON "{}".pages (md5(url))',
+    )
+}
+_TABLES: Final = {
+    "pages": "crawl text NOT NULL, "
+    + ", ".join(f'"{each.name}" {_TYPES[each.kind]}{" NOT NULL" if each.name == "number" else ""}' for each in COLUMNS)
+    + ", PRIMARY KEY (crawl, number)",
+    "links": "crawl text NOT NULL, number bigint NOT NULL, position integer NOT NULL, target text NOT NULL, "
+    "PRIMARY KEY (crawl, number, position)",
+    "schema_version": "version integer NOT NULL",
+}
 _LINK_NAMES: Final = ("crawl", "number", "position", "target")
 _READ_AT_ONCE: Final = 1000
 
@@ -163,8 +175,7 @@ async def _migrate(connection: asyncpg.Connection, schema: str) -> None:
             f'the tables in the schema "{schema}" have version {version}, and this onceover knows {VERSION}: use the '
             "version of onceover that made them, or name another schema"
         )
-    if not exists:
-        await _make(connection, schema)
+    await _make_missing(connection, schema, is_new=not exists)
     # What is there already needs no right to change tables.
     known = await connection.fetch(
         "SELECT column_name::text FROM information_schema.columns WHERE table_schema = $1 AND table_name = 'pages'",
@@ -176,21 +187,20 @@ async def _migrate(connection: asyncpg.Connection, schema: str) -> None:
             await connection.execute(f'ALTER TABLE "{schema}".pages ADD COLUMN "{column.name}" {_TYPES[column.kind]}')
 
 
-async def _make(connection: asyncpg.Connection, schema: str) -> None:
-    if not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema):
+async def _make_missing(connection: asyncpg.Connection, schema: str, *, is_new: bool) -> None:
+    """Make the tables that are not there: all, or those that somebody has dropped."""
+    if is_new and not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema):
         await connection.execute(f'CREATE SCHEMA "{schema}"')
-    columns = ", ".join(
-        f'"{each.name}" {_TYPES[each.kind]}{" NOT NULL" if each.name == "number" else ""}' for each in COLUMNS
-    )
-    for table in (
-        f"pages (crawl text NOT NULL, {columns}, PRIMARY KEY (crawl, number))",
-        f"links ({_LINK_COLUMNS}, PRIMARY KEY (crawl, number, position))",
-        "schema_version (version integer NOT NULL)",
-    ):
-        await connection.execute(f'CREATE TABLE "{schema}".{table}')
-    for index in _INDEXES:
-        await connection.execute(f"CREATE INDEX {index.format(schema)}")
-    await connection.execute(f'INSERT INTO "{schema}".schema_version VALUES ($1)', VERSION)  # noqa: S608  # checked
+    for name, columns in _TABLES.items():
+        if await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f'"{schema}".{name}'):
+            continue
+        await connection.execute(f'CREATE TABLE "{schema}".{name} ({columns})')
+        for index in _INDEXES.get(name, ()):
+            await connection.execute(f"CREATE INDEX {index.format(schema)}")
+        if not is_new:
+            _log.warning('the sink postgres: the table "%s".%s was missing, and is made anew', schema, name)
+    if is_new:
+        await connection.execute(f'INSERT INTO "{schema}".schema_version VALUES ($1)', VERSION)  # noqa: S608  # checked
 
 
 def _with_moments(values: tuple[Any, ...]) -> list[Any]:

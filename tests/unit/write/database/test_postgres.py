@@ -184,6 +184,51 @@ async def test_no_page_can_hold_a_value_that_the_server_refuses_for_ever(server:
     assert server.query("SELECT number FROM odd.pages WHERE host IS NULL") == [["2"]]
 
 
+async def test_a_row_that_the_server_refuses_is_left_out_and_holds_up_no_other(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink = open_sink(server.dsn, schema="strict")
+    await write(sink, 1)
+    server.query("ALTER TABLE strict.pages ADD CHECK (title <> 'bad')")
+    pages = [rich_page(number, title="bad" if number in (4, 7) else "good") for number in range(2, 10)]
+    await asyncio.gather(*(sink.write(*each) for each in pages))
+    await sink.aclose()
+    assert numbers(server, "strict") == [1, 2, 3, 5, 6, 8, 9]
+    refused = [(pages[number - 2][1].url, number) for number in (4, 7)]
+    why = 'new row for relation "pages" violates check constraint "pages_title_check"'
+    for message, (url, number) in zip(caplog.messages, refused, strict=True):
+        assert f"{url} (number {number}) is left out, because the server refuses its row: {why};" in message
+
+
+async def test_a_server_that_refuses_every_row_is_waited_for(server: PostgresServer) -> None:
+    sink = open_sink(server.dsn, schema="closed")
+    await write(sink, 1)
+    server.query("ALTER TABLE closed.pages ADD COLUMN note text")
+    server.query("ALTER TABLE closed.pages ADD CHECK (number < 2 AND number >= 0)")
+    for _ in range(2):
+        with pytest.raises(OSError, match="violates check constraint"):
+            await write(sink, 2)
+    server.query("ALTER TABLE closed.pages DROP CONSTRAINT pages_number_check")
+    await write(sink, 2)
+    await sink.aclose()
+    assert numbers(server, "closed") == [1, 2]
+
+
+@pytest.mark.parametrize("table", ["links", "pages"])
+async def test_a_table_that_was_dropped_is_made_again(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture, table: str
+) -> None:
+    sink = open_sink(server.dsn, schema="dropped")
+    await sink.write(*rich_page(1))
+    server.query(f"DROP TABLE dropped.{table}")
+    with pytest.raises(OSError, match="does not exist"):
+        await sink.write(*rich_page(2))
+    await sink.write(*rich_page(2))
+    await sink.aclose()
+    assert 2 in numbers(server, "dropped")
+    assert f'the table "dropped".{table} was missing, and is made anew' in caplog.text
+
+
 async def test_no_time_becomes_an_infinite_one(server: PostgresServer) -> None:
     """Programs in .NET send `Mon, 01 Jan 0001 00:00:00 GMT` when they know no time."""
     sink = open_sink(server.dsn, schema="times")
@@ -403,15 +448,29 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write(data)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            asyncpg.InterfaceError("cannot call Transaction.__aexit__(): the underlying connection is closed"),
+            "the server closed the connection",
+        ),
+        (
+            asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress"),
+            "the connection broke while the server was asked",
+        ),
+    ],
+    ids=["closed", "broken"],
+)
 async def test_a_connection_that_breaks_while_it_begins_is_told_as_that(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, told: str
 ) -> None:
     async def broken(*_: object, **__: object) -> None:
-        raise asyncpg.InterfaceError("cannot call Transaction.__aexit__(): the underlying connection is closed")
+        raise error
 
     monkeypatch.setattr(asyncpg, "connect", broken)
     await PostgresClient(Target(dsn=NOWHERE, password_file=None, schema="onceover", crawl="docs")).begin()
-    assert f"{NOWHERE}: the server closed the connection; the crawl tries" in caplog.text
+    assert f"{NOWHERE}: {told}; the crawl tries" in caplog.text
 
 
 @pytest.mark.parametrize(
