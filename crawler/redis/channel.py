@@ -13,7 +13,7 @@ from redis.asyncio import RedisCluster
 from redis.asyncio.connection import Connection
 from redis.exceptions import NoScriptError, RedisClusterException, ResponseError
 
-from crawler.redis.checks import ServerGone, ServerRefused, ServerUnwritable, checked
+from crawler.redis.checks import ServerGone, ServerRefused, ServerUnwritable, checked, why_evicting
 from crawler.redis.client import FAILURES, TIMEOUT_S, Client, connected, may_pass, reason_of
 from crawler.redis.server import Server
 from visited import Unanswered, Unavailable, Unreachable, Unwritable
@@ -34,6 +34,8 @@ _ELSEWHERE: Final = (
 """Errors of a server that did not run a script; another connection may lead to one that does."""
 _ANOTHER_KIND: Final = "WRONGTYPE"
 _DELETED_AT_ONCE: Final = 1000
+LOOK_INTERVAL_S: Final = 60.0
+"""Between two looks at whether the server deletes keys."""
 
 
 class Step(Protocol):
@@ -65,6 +67,9 @@ class RedisChannel:
         self._prefix = prefix
         self._needs_persistence = needs_persistence
         self._is_checked = False
+        self._place = ""
+        self._evicted = ""
+        self._look_at = 0.0
         self._connection: Connection | None = None
         self._client: Client | None = None
         self._life = AsyncExitStack()
@@ -81,6 +86,7 @@ class RedisChannel:
                 self._connection = await self._life.enter_async_context(_connection(self._client, self._key))
                 server = _fields(await self._ask("INFO", "server"))
                 data = _fields(await self._ask("INFO", "replication"))
+                self._evicted = await self._look(also_full=also_full)
                 if self._needs_persistence and not self._is_checked and not also_full:
                     await self._check_persistence()
         except ServerGone as error:
@@ -92,6 +98,9 @@ class RedisChannel:
         except (ServerRefused, ValueError, Unavailable) as error:
             await self._disconnect()
             raise Unavailable(str(error)) from error
+        except Unreachable:
+            await self._disconnect()
+            raise
         except KeyError as error:
             await self._disconnect()
             raise Unavailable(f"the environment has no variable {error}") from error
@@ -102,11 +111,13 @@ class RedisChannel:
             await self._disconnect()
             raise
         self._is_checked = self._is_checked or not also_full
-        # The process, and the history of its data: a replica that takes over begins another one.
-        return f"{server['run_id']}/{data['master_replid']}"
+        # The process, and the history of its data: a replica that takes over begins another one. What is left after the
+        # server has deleted keys is another memory, too.
+        return "/".join((server["run_id"], data["master_replid"], *filter(None, [self._evicted])))
 
     async def run(self, step: Step, /) -> Any:
         async with self._asking():
+            await self._look_at_times()
             try:
                 return await self._run(step)
             except ResponseError as error:
@@ -165,6 +176,30 @@ class RedisChannel:
         except NoScriptError:
             return await self._ask("EVAL", step.script, *arguments)
 
+    async def _look_at_times(self) -> None:
+        """The policy of a server can be changed while it runs. Raises `Unreachable` if the set may lack what it had
+        when it was connected; then the channel is disconnected."""
+        if asyncio.get_running_loop().time() < self._look_at:
+            return
+        try:
+            if await self._look() == self._evicted:
+                return
+        except Unreachable:
+            await self._disconnect()
+            raise
+        await self._disconnect()
+        raise Unreachable("Redis has deleted keys, because its memory was full")
+
+    async def _look(self, *, also_full: bool = False) -> str:
+        """How many keys the server has deleted to get memory; empty for none. Raises `Unreachable` if it deletes some
+        whenever its memory is full."""
+        self._look_at = asyncio.get_running_loop().time() + LOOK_INTERVAL_S
+        memory, stats = _fields(await self._ask("INFO", "memory")), _fields(await self._ask("INFO", "stats"))
+        if not also_full and (why := why_evicting(memory, self._place)) is not None:
+            raise Unreachable(why)
+        evicted = stats.get("evicted_keys", "0")
+        return "" if evicted == "0" else evicted
+
     async def _ask(self, *words: Any) -> Any:
         assert self._connection is not None
         async with asyncio.timeout(TIMEOUT_S):
@@ -187,6 +222,7 @@ class RedisChannel:
     @asynccontextmanager
     async def _reached(self, *, also_full: bool) -> AsyncIterator[Client]:
         server = self._server()
+        self._place = str(server)
         if self._is_checked:
             async with connected(server) as client:
                 yield client

@@ -150,13 +150,18 @@ def complaint(found: Mapping[str, Any], place: str) -> str | None:
     version = str(found.get("redis_version", "0"))
     if tuple(int(number) for number in version.split(".")[:2]) < _MIN_VERSION:
         return f"expected Redis 6.2 or newer at {place}, found {version}"
+    return why_evicting(found, place)
+
+
+def why_evicting(found: Mapping[str, Any], place: str) -> str | None:
+    """What has to be changed at a server that may delete what it holds; None if it keeps everything."""
     policy = found.get("maxmemory_policy", "noeviction")
-    if policy != "noeviction":
-        return (
-            f"Redis at {place} deletes what it holds when its memory is full ({policy}); put "
-            "`maxmemory-policy noeviction` into its configuration"
-        )
-    return None
+    if policy == "noeviction":
+        return None
+    return (
+        f"Redis at {place} deletes what it holds when its memory is full ({policy}); put "
+        "`maxmemory-policy noeviction` into its configuration"
+    )
 
 
 def why_unwritable(found: Mapping[str, Any], place: str) -> str | None:

@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 
 import pytest
 from redis import Redis
+from redis.exceptions import OutOfMemoryError
 
 from crawler.redis.channel import RedisChannel
 from crawler.redis.server import Server
@@ -39,4 +42,35 @@ async def test_what_the_server_says_can_be_continued_in_a_sentence() -> None:
         with pytest.raises(Unreachable, match="Redis takes no writes now: NOREPLICAS") as raised:
             await channel.run(Step("return redis.call('SET', KEYS[1], '1')", ["{test:key}"], []))
         assert not str(raised.value).endswith(".")
+        await channel.aclose()
+
+
+async def test_a_server_that_begins_to_delete_keys_is_not_asked_and_what_is_left_is_another_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("crawler.redis.channel.LOOK_INTERVAL_S", 0.0)
+    step = Step("return redis.call('SET', KEYS[1], '1')", ["{test:key}"], [])
+    with running_redis() as server, Redis.from_url(server.url) as client:
+        channel = RedisChannel(lambda: Server(url=server.url), "{test:key}", prefix="test")
+        memory = await channel.connect()
+        await channel.run(step)
+        client.config_set("maxmemory-policy", "allkeys-random")
+        for ask in (partial(channel.run, step), channel.connect):
+            with pytest.raises(Unreachable, match=r"\(allkeys-random\); put `maxmemory-policy noeviction`"):
+                await ask()
+            assert not channel.is_connected
+        client.config_set("maxmemory-policy", "noeviction")
+        assert await channel.connect() == memory
+        await channel.run(step)
+        client.config_set("maxmemory-policy", "allkeys-random")
+        client.config_set("maxmemory", 1)
+        with suppress(OutOfMemoryError):  # when nothing is left to delete
+            client.set("another", "1")
+        for name, value in (("maxmemory", 0), ("maxmemory-policy", "noeviction")):
+            client.config_set(name, value)
+        with pytest.raises(Unreachable, match="deleted keys, because its memory was full"):
+            await channel.run(step)
+        assert not channel.is_connected
+        assert await channel.connect() != memory
+        await channel.run(step)
         await channel.aclose()
