@@ -3,8 +3,11 @@
 import asyncio
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -110,3 +113,31 @@ async def test_an_answer_is_kept_as_long_as_it_says_within_limits(
             now += later_s
             await names.resolve("a.example.org", 80)
             assert asked == times
+
+
+def test_a_crawl_loads_aiodns_for_the_first_name_and_aiohttp_its_own_resolver_when_a_plug_in_wants_it(
+    repository: Path,
+) -> None:
+    script = """
+import asyncio
+import sys
+from crawler.cli import Commands
+Commands()["crawl"]
+import aiohttp
+from crawler.fetch.connect.lookup.dns import DnsResolver
+assert not {"aiodns", "pycares"} & set(sys.modules)
+assert aiohttp.DefaultResolver is aiohttp.AsyncResolver
+
+async def resolve():
+    mine, theirs = DnsResolver(name_servers=["127.0.0.1:1"]), aiohttp.AsyncResolver()
+    assert (await mine.resolve("127.0.0.2"))[0]["host"] == "127.0.0.2"
+    import aiodns
+    assert isinstance(theirs._resolver, aiodns.DNSResolver)
+    assert aiohttp.resolver.aiodns.error is aiodns.error
+    await mine.close()
+    await theirs.close()
+    await DnsResolver().close()
+
+asyncio.run(resolve())
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=repository, check=True)

@@ -2,11 +2,9 @@
 
 import socket
 from collections.abc import Sequence
+from typing import Any
 
-import aiodns
 from aiohttp.abc import AbstractResolver, ResolveResult
-
-_NO_SUCH_NAME = frozenset({aiodns.error.ARES_ENODATA, aiodns.error.ARES_ENOTFOUND, aiodns.error.ARES_EBADNAME})
 
 
 class TimedResult(ResolveResult, total=False):
@@ -24,17 +22,26 @@ class DnsResolver(AbstractResolver):
     """
 
     def __init__(self, *, timeout_s: float = 2.0, tries: int = 3, name_servers: Sequence[str] | None = None) -> None:
-        self._resolver = aiodns.DNSResolver(name_servers, timeout=timeout_s, tries=tries)
+        self._name_servers = name_servers
+        self._timeout_s = timeout_s
+        self._tries = tries
+        self._resolver: Any = None
+        """An `aiodns.DNSResolver`, made for the first name."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Addresses, IPv4 first. Raises `socket.gaierror`."""
+        import aiodns  # noqa: PLC0415 - see `late`
+
+        if self._resolver is None:
+            self._resolver = aiodns.DNSResolver(self._name_servers, timeout=self._timeout_s, tries=self._tries)
         try:
             found = await self._resolver.getaddrinfo(host, family=family, type=socket.SOCK_STREAM)
         except aiodns.error.DNSError as error:
             code, message = error.args
-            kind = socket.EAI_NONAME if code in _NO_SUCH_NAME else socket.EAI_AGAIN
+            no_such_name = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_ENOTFOUND, aiodns.error.ARES_EBADNAME)
+            kind = socket.EAI_NONAME if code in no_such_name else socket.EAI_AGAIN
             raise socket.gaierror(kind, message) from error
         except UnicodeError as error:
             raise socket.gaierror(socket.EAI_NONAME, "not a name that DNS can contain") from error
@@ -53,4 +60,5 @@ class DnsResolver(AbstractResolver):
         return sorted(results, key=lambda result: result["family"])
 
     async def close(self) -> None:
-        await self._resolver.close()
+        if self._resolver is not None:
+            await self._resolver.close()
