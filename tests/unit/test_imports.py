@@ -135,11 +135,12 @@ NEVER_FOR_ONE_PAGE = {
     "visited.redis.making",
     "zipfile",
 }
-"""What a crawl loads only when it meets what needs it: old or unlabelled encodings, pages that need a tree, XML,
-preferences, plug-ins, extras, parts, browsers, an operator, a terminal, a repair."""
+"""What a crawl loads only when it meets what needs it: old or unlabelled encodings, pages that need a tree, XML
+other than plain sitemaps, preferences, plug-ins, extras, parts, browsers, an operator, a terminal, a repair."""
 
 
 def test_a_crawl_of_one_page_loads_only_what_it_uses(repository: Path, tmp_path: Path) -> None:
+    """Its site has a sitemap, whose entries are plain."""
     script = """
 import sys, onceover_crawler
 try:
@@ -152,17 +153,7 @@ except SystemExit as ended:
         options = ["--dir", str(tmp_path / "crawl"), "--seed", "http://h00000.sim.test/", "--json"]
         for setting in (f'fetch.hosts={{"*.sim.test"="127.0.0.1:{port}"}}', "output.warc=true", "scope.max_depth=0"):
             options += ["--set", setting]
-        command = [
-            sys.executable,
-            "-c",
-            script,
-            "crawl",
-            *options,
-            "--set",
-            "politeness.min_delay_s=0",
-            "--set",
-            "scope.sitemaps=false",
-        ]
+        command = [sys.executable, "-c", script, "crawl", *options, "--set", "politeness.min_delay_s=0"]
         done = subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True)
     assert msgspec.json.decode(done.stdout)["status"]["pages"] == 1
     assert set(done.stderr.split()) & NEVER_FOR_ONE_PAGE - loaded_by_python(repository) == set()

@@ -1,55 +1,18 @@
 """Finds links in sitemaps, RSS and Atom.
 
 We read XML as a stream, since a sitemap may have fifty megabytes, and as far as possible, since feeds are often broken.
-The parser loads nothing from elsewhere.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from itertools import chain, islice, pairwise
-from typing import Final, cast
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 
-import lxml.etree
-import msgspec
-
-from crawler.page import CHANGE_FREQUENCIES, Link, LinkKind
-from crawler.read.feeds.feed_elements import feed_link, html_of
+from crawler.page import Link, LinkKind
+from crawler.read.feeds.entries import Entries
 from crawler.read.feeds.json_feed import ReadHtml
 from crawler.read.feeds.plain_entries import MAX_TORN_BYTES, PLAIN_END, PLAIN_ROOT, plain_entries
-from crawler.read.feeds.sitemap_elements import sitemap_link
-from crawler.read.feeds.sitemaps import (
-    MAX_DATE_CHARACTERS,
-    MAX_LINKS,
-    Listing,
-)
-from crawler.read.feeds.xml_base import Bases
-from crawler.read.feeds.xml_elements import local_name, name_of
+from crawler.read.feeds.sitemaps import MAX_LINKS, Listing
 from crawler.read.feeds.xml_fixups import RepairedXml
 from crawler.url.seeds import scheme_adder
-
-MAX_LINKS_AND_EXTENSIONS: Final = 500_000
-"""Includes the translations, images and videos of a sitemap's URLs."""
-MAX_DEPTH: Final = 256
-MAX_HELD: Final = 500_000
-"""Elements, attributes and unknown references that are in memory at once, 50 to 250 bytes each. Entries are freed when
-they end."""
-_WRAPPERS: Final = 50
-"""Elements that we put around the document. A surplus end tag closes one of them, and the parser reads on; without
-them it would stop there, and before a second root."""
-_SITEMAP_ENTRIES: Final = frozenset({"url", "sitemap"})
-_FEED_ENTRIES: Final = frozenset({"item", "entry"})
-_FEED_ENTRY: Final = re.compile(rb"<(?:[\w.-]{1,32}:)?(?:item|entry)[\s>]", re.IGNORECASE)
-_MAX_DRIFT: Final = 20
-"""Elements. Entries may lie in others, a little deeper."""
-_ENTRIES: Final = _SITEMAP_ENTRIES | _FEED_ENTRIES
-_SITEMAP_ROOTS: Final = ("urlset", "sitemapindex", "sitemaps", "sitemap")
-_DATES: Final = ("lastmod", "updated", "modified", "pubdate", "published", "issued", "date")
-"""Of entries. The first that is there counts."""
-_HINTS: Final = frozenset({"changefreq", *_DATES})
-
-Reader = Callable[[lxml.etree._Element, str], Link | None]
-"""Finds the link of a complete element with that local name."""
 
 
 def xml_links(pieces: Iterable[bytes], /, *, url: str = "", read_html: ReadHtml | None = None) -> Listing:
@@ -58,241 +21,51 @@ def xml_links(pieces: Iterable[bytes], /, *, url: str = "", read_html: ReadHtml 
     The document is in UTF-8, in any number of pieces; only as many are requested as needed. `url` is its URL. Links
     with another base (`xml:base`) are absolute. `read_html` reads the HTML of a feed's entries.
     """
-    document = RepairedXml(pieces)
-    reader = _XmlReader(document, url, read_html)
-    trouble = reader.read() or document.trouble
-    if trouble is None and reader.wrong_frequencies:
-        values = "1 value" if reader.wrong_frequencies == 1 else f"{reader.wrong_frequencies} values"
+    document, entries, trouble = RepairedXml(pieces), Entries(), None
+    add_scheme = scheme_adder(url)
+    rest = _after_plain_entries(document, entries, add_scheme)
+    first = next(rest, None)
+    if first is not None:
+        # It loads lxml, which takes half as long as an empty Python.
+        from crawler.read.feeds.xml_reader import XmlReader  # noqa: PLC0415 - see above
+
+        reader = XmlReader(document, entries, url=url, add_scheme=add_scheme, read_html=read_html)
+        trouble = reader.read(chain((first,), rest))
+    trouble = trouble or document.trouble
+    if trouble is None and entries.wrong_frequencies:
+        values = "1 value" if entries.wrong_frequencies == 1 else f"{entries.wrong_frequencies} values"
         trouble = f"ignored {values} of <changefreq> without a meaning"
-    return Listing(reader.links, trouble)
+    return Listing(entries.links, trouble)
 
 
-class _XmlReader:
-    """Collects the links of one document, element by element."""
-
-    def __init__(self, document: RepairedXml, url: str, read_html: ReadHtml | None) -> None:
-        self.links: list[Link] = []
-        self.wrong_frequencies = 0
-        self._document = document
-        self._url = url
-        self._read_html = read_html
-        self._add_scheme = scheme_adder(url)
-        self._readers = _readers(self._add_scheme)
-        self._reader: Reader | None = None
-        """Reads elements of the kind of document that the root shows."""
-        self._entry_names = _ENTRIES
-        """Of that kind of document."""
-        self._entries = 0
-        self._entry_start = 0
-        """Where the links of the current entry begin."""
-        self._entry_depth: int | None = None
-        """That of the first entry."""
-        self._elements = self._freed = 0
-        """Elements with their attributes; and what was freed."""
-        self._held_before: dict[int, int] = {}
-        """What was held when the entry of a depth began."""
-        self._depth = 0
-        self._bases = Bases(url)
-
-    def read(self) -> str | None:
-        """Read the document; returns why if it did not read to the end."""
-        rest = self._after_plain_entries()
-        first = next(rest, None)
-        if first is None:
-            return None
-        parser = _new_parser(_WRAPPERS)
-        for piece in chain((first,), rest):
-            for part in self._split(piece):
-                if self._has_drifted(part):
-                    parser = self._begin_anew()
-                parser.feed(part)
-                for event, element in cast("Iterator[tuple[str, lxml.etree._Element]]", parser.read_events()):
-                    trouble = self._begin(element) if event == "start" else self._end(element)
-                    if trouble is not None:
-                        return trouble
-            if self._held > MAX_HELD:
-                return f"has more than {MAX_HELD} elements and attributes in one entry or in none; the rest is not read"
-        if self._reader is not None and self._depth > 0 and not self._document.has_end:
-            return "ends in the middle"
-        if self._depth <= -_WRAPPERS:
-            return "has too many end tags; the rest is not read"
-        return None if self._reader is None or _reads_on(parser) else "has broken markup; the rest is not read"
-
-    def _after_plain_entries(self) -> Iterator[bytes]:
-        """The document without the plain entries of a sitemap with which it begins, which this reads. Nothing is left
-        of most sitemaps."""
-        pieces = iter(self._document)
-        text = next(pieces, b"")
-        root = PLAIN_ROOT.match(text)
-        if root is None:
-            return chain((text,), pieces)
-        text = self._read_plain_entries(text[root.end() :])
-        # What is left may be the beginning of one.
-        while len(text) <= MAX_TORN_BYTES and b"</url>" not in text and (piece := next(pieces, b"")):
-            text = self._read_plain_entries(text + piece)
-        further = next(filter(None, pieces), b"")
-        if PLAIN_END.fullmatch(text) and not further:
-            return iter(())
-        return chain((root[0] + text, further), pieces)
-
-    def _read_plain_entries(self, text: bytes) -> bytes:
-        """Read the plain entries with which the text begins; returns the rest."""
-        end = 0
-        for entry in islice(plain_entries(text), MAX_LINKS - self._entries):
-            self._entry_start = len(self.links)
-            self.links.append(Link(self._add_scheme(entry.loc), LinkKind.LISTED))
-            if entry.lastmod or entry.changefreq:
-                self._set_hints({"lastmod": entry.lastmod, "changefreq": entry.changefreq})
-            self._entry_depth = 2
-            self._entries += 1
-            end = entry.end
-        return text[end:]
-
-    def _split(self, piece: bytes) -> list[bytes]:
-        """The piece, divided before each entry if it may be one of a feed."""
-        if self._entry_names is _SITEMAP_ENTRIES:
-            return [piece]
-        # A pattern that only looks ahead could split the piece, but it tries each byte, where this one finds each `<`.
-        starts = [found.start() for found in _FEED_ENTRY.finditer(piece)]
-        return [piece[start:end] for start, end in pairwise((0, *starts, len(piece)))]
-
-    def _has_drifted(self, part: bytes) -> bool:
-        """Whether the part begins with an entry that lies much deeper or higher than the first one. In some feeds,
-        descriptions have HTML without escapes, with tags that are not closed, or closed but not open."""
-        drift = 0 if self._entry_depth is None else self._depth + 1 - self._entry_depth
-        return abs(drift) > _MAX_DRIFT and _FEED_ENTRY.match(part) is not None
-
-    def _begin_anew(self) -> lxml.etree.XMLPullParser:
-        """A parser in which the next entry has the depth of the first one. What lies around it is forgotten."""
-        self._entries += 1  # the one before, which has no end
-        self._depth = (self._entry_depth or 1) - 1
-        self._held_before.clear()
-        self._freed = self._elements + self._document.unknown_references
-        self._bases.forget_elements()
-        return _new_parser(_WRAPPERS + self._depth)
-
-    @property
-    def _held(self) -> int:
-        return self._elements + self._document.unknown_references - self._freed
-
-    def _begin(self, element: lxml.etree._Element) -> str | None:
-        self._depth += 1
-        if self._depth <= 0:
-            return None
-        # The parser itself stops at 2048. Unclosed tags of an entry don't keep the next one from being read.
-        if self._depth > MAX_DEPTH and (self._entry_depth is None or self._entry_names is not _FEED_ENTRIES):
-            return f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
-        name = name_of(element.tag)
-        own = 1 + len(element.attrib)
-        self._elements += own
-        if name in self._readers and (self._reader is None or (self._depth == 1 and name not in _ENTRIES)):
-            self._reader = self._readers[name]
-            self._entry_names = _SITEMAP_ENTRIES if name in _SITEMAP_ROOTS else _FEED_ENTRIES
-        elif name in self._entry_names:
-            if self._entries >= MAX_LINKS:
-                return f"lists more than {MAX_LINKS} URLs; the rest is not read"
-            self._entry_start = len(self.links)
-            if self._entry_depth is None:
-                self._entry_depth = self._depth
-            self._held_before[self._depth] = self._held - own
-        if own > 1:
-            self._bases.begin(element)
-        return None
-
-    def _end(self, element: lxml.etree._Element) -> str | None:
-        self._depth -= 1
-        if self._reader is None:
-            return None
-        name = name_of(element.tag)
-        if name == "document" and element.tag == name:
-            return None
-        links, bases, link = self.links, self._bases, self._reader(element, name)
-        if link is not None:
-            links.extend(bases.resolve([link], read_bytes=self._document.read_bytes) if bases.open else [link])
-        if name in _FEED_ENTRIES and self._read_html is not None:
-            for html, base in html_of(element, bases):
-                within = self._read_html(html, base or self._url)
-                links.extend(bases.resolve(within, read_bytes=self._document.read_bytes, base=base))
-        if bases.open:
-            bases.end(element)
-        if len(links) > MAX_LINKS_AND_EXTENSIONS:
-            del links[MAX_LINKS_AND_EXTENSIONS:]
-            return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
-        if name in self._entry_names:
-            self._set_hints(_hints_of(element))
-            _free(element)
-            held = self._held
-            self._freed += held - self._held_before.pop(self._depth + 1, held)
-            self._entries += 1
-        return None
-
-    def _set_hints(self, texts: Mapping[str, str]) -> None:
-        """Set the date of an entry on its links, and the hints of a sitemap on the link of the <loc>."""
-        if not texts:
-            return
-        date = next((texts[name] for name in _DATES if texts.get(name)), "")
-        if len(date) > MAX_DATE_CHARACTERS:
-            date = ""
-        frequency = texts.get("changefreq", "").lower()
-        if frequency and frequency not in CHANGE_FREQUENCIES:
-            self.wrong_frequencies += 1
-            frequency = ""
-        if not date and not frequency:
-            return
-        links = self.links
-        lacks_loc = self._entry_names is not _FEED_ENTRIES
-        for index in range(self._entry_start, len(links)):
-            if lacks_loc and links[index].kind in (LinkKind.SITEMAP, LinkKind.LISTED):
-                lacks_loc = False
-                links[index] = msgspec.structs.replace(
-                    links[index], last_modified=date, change_frequency=frequency, entry_date=date
-                )
-            elif date:
-                links[index] = msgspec.structs.replace(links[index], entry_date=date)
+def _after_plain_entries(
+    document: Iterable[bytes], entries: Entries, add_scheme: Callable[[str], str]
+) -> Iterator[bytes]:
+    """The document without the plain entries of a sitemap with which it begins, which this reads. Nothing is left of
+    most sitemaps."""
+    pieces = iter(document)
+    text = next(pieces, b"")
+    root = PLAIN_ROOT.match(text)
+    if root is None:
+        return chain((text,), pieces)
+    text = _read_plain_entries(text[root.end() :], entries, add_scheme)
+    # What is left may be the beginning of one.
+    while len(text) <= MAX_TORN_BYTES and b"</url>" not in text and (piece := next(pieces, b"")):
+        text = _read_plain_entries(text + piece, entries, add_scheme)
+    further = next(filter(None, pieces), b"")
+    if PLAIN_END.fullmatch(text) and not further:
+        return iter(())
+    return chain((root[0] + text, further), pieces)
 
 
-def _new_parser(depth: int) -> lxml.etree.XMLPullParser:
-    """A parser within that many elements."""
-    parser = lxml.etree.XMLPullParser(
-        events=("start", "end"),
-        recover=True,
-        resolve_entities=False,
-        no_network=True,
-        remove_comments=True,
-        remove_pis=True,
-        encoding="utf-8",
-        huge_tree=True,
-    )
-    parser.feed(b"<document>" * depth)
-    for _ in parser.read_events():
-        pass
-    return parser
-
-
-def _reads_on(parser: lxml.etree.XMLPullParser) -> bool:
-    """Whether the parser has not stopped: at an error beyond repair, it ignores the rest and reports nothing."""
-    parser.feed(b"<end/>")
-    return any(True for _ in parser.read_events())
-
-
-def _hints_of(entry: lxml.etree._Element) -> Mapping[str, str]:
-    """The texts of the elements that are hints, by their names."""
-    texts: dict[str, str] = {}
-    for child in entry:
-        if (name := local_name(child)) in _HINTS and name not in texts:
-            texts[name] = (child.text or "").strip()
-    return texts
-
-
-def _free(entry: lxml.etree._Element) -> None:
-    """Free the memory of an entry and of all before it."""
-    entry.clear()
-    parent = entry.getparent()
-    while parent is not None and entry.getprevious() is not None:
-        del parent[0]
-
-
-def _readers(add_scheme: Callable[[str], str]) -> dict[str, Reader]:
-    """Readers by the local name of the root. Name spaces do not count, because many documents get them wrong."""
-    by_root: dict[str, Reader] = dict.fromkeys(_SITEMAP_ROOTS, partial(sitemap_link, add_scheme=add_scheme))
-    return by_root | dict.fromkeys(("rss", "rdf", "feed"), feed_link)
+def _read_plain_entries(text: bytes, entries: Entries, add_scheme: Callable[[str], str]) -> bytes:
+    """Read the plain entries with which the text begins; returns the rest."""
+    end = 0
+    for entry in islice(plain_entries(text), MAX_LINKS - entries.count):
+        entries.begin()
+        entries.links.append(Link(add_scheme(entry.loc), LinkKind.LISTED))
+        if entry.lastmod or entry.changefreq:
+            entries.set_hints({"lastmod": entry.lastmod, "changefreq": entry.changefreq}, of_feed=False)
+        entries.count += 1
+        end = entry.end
+    return text[end:]

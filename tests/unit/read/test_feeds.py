@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.page import READ_IN_PART, Extract, Link, LinkKind
-from crawler.read.feeds import feeds, sitemaps
+from crawler.read.feeds import feeds, sitemaps, xml_reader
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, GzipPieces
@@ -203,14 +203,14 @@ def test_a_feed_is_read_on_whatever_html_its_entries_have_without_escapes(html: 
 def test_an_entry_with_very_many_unclosed_tags_keeps_no_other_from_being_read() -> None:
     entries = "".join(
         f"<item><description>{'a<br>' * breaks}</description><link>{breaks}</link></item>"
-        for breaks in (feeds.MAX_DEPTH, 0, 3000, 1)
+        for breaks in (xml_reader.MAX_DEPTH, 0, 3000, 1)
     )
     listing = xml_links([f"<rss><channel>{entries}</channel></rss>".encode()])
-    assert [link.href for link in listing.links] == [str(feeds.MAX_DEPTH), "0", "1"]
+    assert [link.href for link in listing.links] == [str(xml_reader.MAX_DEPTH), "0", "1"]
 
 
 def test_entries_without_an_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "MAX_LINKS", 100)
+    monkeypatch.setattr(xml_reader, "MAX_LINKS", 100)
     entry = b"<item><link>a</link>" + b"<a>" * 30
     assert xml_links([b"<rss><channel>" + entry * 300]).trouble == "lists more than 100 URLs; the rest is not read"
 
@@ -384,7 +384,7 @@ def test_no_entity_is_loaded_or_expanded(tmp_path: Path) -> None:
 
 
 def test_a_sitemap_may_not_have_more_urls_than_its_protocol_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (feeds, sitemaps):
+    for module in (feeds, sitemaps, xml_reader):
         monkeypatch.setattr(module, "MAX_LINKS", 3)
     for many in (
         xml_links([b"<urlset>" + b"<url><loc>a</loc></url>" * 9 + b"</urlset>"]),

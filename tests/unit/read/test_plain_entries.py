@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read.feeds import feeds
+from crawler.read.feeds import feeds, xml_reader
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.plain_entries import MAX_TORN_BYTES, plain_entries
 from crawler.read.feeds.sitemaps import Listing
@@ -53,7 +53,7 @@ def test_entries_are_read_as_a_parser_reads_them(text: str, end: str, cuts: list
 
 def test_plain_entries_take_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = by_parser("".join(PLAIN) * 3 + "</urlset>")
-    monkeypatch.setattr(feeds, "_new_parser", None)
+    monkeypatch.setattr(xml_reader, "_new_parser", None)
     sitemap = f'<urlset xmlns="{NAMESPACE}">{"".join(PLAIN) * 3}</urlset>'.encode()
     for size in (50, 1000):
         pieces = [sitemap[at : at + size] for at in range(0, len(sitemap), size)]
@@ -61,7 +61,8 @@ def test_plain_entries_take_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_more_plain_entries_are_read_than_a_sitemap_may_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "MAX_LINKS", 5)
+    for module in (feeds, xml_reader):
+        monkeypatch.setattr(module, "MAX_LINKS", 5)
     listing = xml_links([f'<urlset xmlns="{NAMESPACE}">{"".join(PLAIN) * 2}</urlset>'.encode()], url=URL)
     assert len(listing.links) == 5
     assert listing.trouble == "lists more than 5 URLs; the rest is not read"

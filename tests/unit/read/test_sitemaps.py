@@ -7,10 +7,11 @@ import zlib
 import pytest
 
 from crawler.page import Extract, LinkKind
-from crawler.read.feeds import feeds
-from crawler.read.feeds.feeds import MAX_DEPTH, xml_links
+from crawler.read.feeds import xml_reader
+from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, GzipPieces
 from crawler.read.feeds.xml_fixups import _CHUNK_BYTES, RepairedXml
+from crawler.read.feeds.xml_reader import MAX_DEPTH
 from crawler.read.html.lexbor import lexbor_extractor
 from tests.unit.read.suites import page
 
@@ -276,21 +277,21 @@ def test_what_is_cut_says_why_and_keeps_what_came_before() -> None:
     ],
 )
 def test_what_is_no_entry_or_a_large_one_takes_little_memory(monkeypatch: pytest.MonkeyPatch, many: str) -> None:
-    monkeypatch.setattr(feeds, "MAX_HELD", 100_000)
+    monkeypatch.setattr(xml_reader, "MAX_HELD", 100_000)
     dtd = f"<!DOCTYPE urlset [<!ENTITY e '{'&none;' * 1000}'>]>"
     why = "has more than 100000 elements and attributes in one entry or in none; the rest is not read"
     assert trouble(dtd + urlset(A).replace("</urlset>", f"{many}<url><loc>{B}</loc></url></urlset>")) == why
 
 
 def test_entries_are_freed_whatever_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "MAX_HELD", 100)
+    monkeypatch.setattr(xml_reader, "MAX_HELD", 100)
     entry = f"<url><loc>{A}</loc><x a=''/></url>"
     found = read(HEAD + "<urlset>" + entry * 2_000 + "</urlset>")
     assert (len(found.links), found.error) == (2_000, None)
 
 
 def test_entries_within_entries_are_freed_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "MAX_HELD", 100)
+    monkeypatch.setattr(xml_reader, "MAX_HELD", 100)
     entry = f"<entry><x a=''/><object><entry><id/></entry></object><link href='{A}'/></entry>"
     found = read(HEAD + "<feed>" + entry * 200 + "</feed>")
     assert (len(found.links), found.error) == (200, None)
