@@ -110,17 +110,9 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, fetched: Fetched, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
         """What follows from the response to a lease's URL."""
         cause = cause_of(fetched)
-        failure, answer = (None, fetched) if isinstance(fetched, Answer) else (fetched, fetched.response)
-        received_bytes = len(answer.raw_body) if isinstance(answer, WithBody) else 0
-        usual_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
-        # Where a connection was tried, the server rests.
-        is_page = isinstance(fetched, Page)
-        is_answered_here = (
-            not is_page and isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None
-        )
-        asked = cause not in NO_REQUEST_SENT and not is_answered_here
-        if not asked:
-            usual_s = 0.0
+        failure = None if isinstance(fetched, Answer) else fetched
+        asked = _was_asked(fetched, cause)
+        usual_s = self._usual_s(fetched, crawl_delay_s) if asked else 0.0
         if failure is not None and self._is_of_host(failure, lease):
             return self._after_host_failure(failure, usual_s, lease)
         # Once, however few attempts there are: the request may not have arrived.
@@ -135,26 +127,15 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         pressure = lease.pressure - asked if lease.pressure else 0
         if isinstance(fetched, Page) and fetched.troubled_loads:
             # The page is whole, but its host had enough of what its rendering loads.
-            loads = fetched.troubled_loads
-            rests = [retry_after_s, *(parse_retry_after(each.retry_after, fetched.fetched_at) for each in loads)]
-            retry_after_s = max((each for each in rests if each is not None), default=None)
-            if any(each.status in SLOW_DOWN_STATUSES for each in loads):
+            retry_after_s = _longest_retry_after(fetched, retry_after_s)
+            if any(each.status in SLOW_DOWN_STATUSES for each in fetched.troubled_loads):
                 pressure = lease.pressure + 1
-        # Once, however few attempts there are: the fetcher marks no request that was signed as its server wants, and
-        # the second attempt sets no condition.
-        if (
-            isinstance(fetched, Page)
-            and (fetched.challenged or (cause == _CONDITION_FAILED and _has_condition(lease)))
-            and lease.url.attempt + 1 < max(2, self.max_attempts)
-        ):
-            reason = CHALLENGED if fetched.challenged else _reason(cause)
-            rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
+        rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0
+        why_again = self._why_again(fetched, cause, lease)
+        if why_again is not None:
             return Decision(
-                cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=reason, answered=True, pressure=pressure
+                cooldown_s=rest_s, retry_after_s=0.0, stays=True, reason=why_again, answered=True, pressure=pressure
             )
-        rest_s = usual_s
-        if asked and (pressure or retry_after_s is not None):
-            rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
         return Decision(
             cooldown_s=rest_s,
             failed=failure is not None,
@@ -162,6 +143,22 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             asked=asked,
             pressure=pressure,
         )
+
+    def _usual_s(self, fetched: Fetched, crawl_delay_s: float | None) -> float:
+        """How long a server rests that was asked."""
+        answer = fetched if isinstance(fetched, Answer) else fetched.response
+        received_bytes = len(answer.raw_body) if isinstance(answer, WithBody) else 0
+        return self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
+
+    def _why_again(self, fetched: Fetched, cause: int | FailureKind, lease: Lease) -> str | None:
+        """Why another request must follow at once, signed or without a condition; None if none must. One may, however
+        few attempts there are: the fetcher marks no request that was signed as its server wants, and the second
+        attempt sets no condition."""
+        if not isinstance(fetched, Page) or lease.url.attempt + 1 >= max(2, self.max_attempts):
+            return None
+        if fetched.challenged:
+            return CHALLENGED
+        return _reason(cause) if cause == _CONDITION_FAILED and _has_condition(lease) else None
 
     def _after_transient_failure(
         self,
@@ -254,6 +251,18 @@ def retry_after_of(fetched: Fetched, /) -> float | None:
     answer = fetched if isinstance(fetched, Answer) else fetched.response
     retry_after = None if answer is None else answer.header("retry-after")
     return None if retry_after is None else parse_retry_after(retry_after, fetched.fetched_at)
+
+
+def _longest_retry_after(page: Page, retry_after_s: float | None) -> float | None:
+    """The longest that a page, or what its rendering loads, asks to wait; None if nothing asks."""
+    loads = (parse_retry_after(each.retry_after, page.fetched_at) for each in page.troubled_loads)
+    return max((each for each in (retry_after_s, *loads) if each is not None), default=None)
+
+
+def _was_asked(fetched: Fetched, cause: int | FailureKind) -> bool:
+    """Whether a connection was tried, so that the server rests."""
+    is_answered_here = isinstance(fetched, Redirect) and not fetched.asked and fetched.message is None
+    return cause not in NO_REQUEST_SENT and not is_answered_here
 
 
 def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
