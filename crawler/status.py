@@ -89,35 +89,44 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
     if frontier.ready_queues and not in_flight and not frontier.awaits_limit:
         return None
     if in_flight:
-        oldest = min(in_flight, key=lambda work: work.since)
-        newest_s = monotonic - max(work.since for work in in_flight)
-        if newest_s < MIN_SHOWN_WAIT_S:
-            return None
-        servers = "one answer" if len(in_flight) == 1 else f"{len(in_flight)} answers"
-        return (
-            f"waiting for {servers}; the longest, {oldest.stage} of {oldest.url}, for {monotonic - oldest.since:.0f} s"
-        )
+        return _wait_for_answers(in_flight, monotonic)
     if frontier.awaits_limit:
-        urls = "one URL waits" if frontier.awaits_limit == 1 else f"{frontier.awaits_limit} URLs wait"
+        urls = _waiting(frontier.awaits_limit, "URL")
         return f"{urls} for a page that the limit leaves; other parts have begun the rest, or can't be reached"
     if frontier.next_wake_s is None and frontier.groups_elsewhere:
-        hosts = "one host waits" if frontier.held_back_queues == 1 else f"{frontier.held_back_queues} hosts wait"
+        hosts = _waiting(frontier.held_back_queues, "host")
         return f"{hosts} for {number_of(frontier.groups_elsewhere, 'address', 'addresses')} that other parts ask, too"
     if frontier.next_wake_s is None and frontier.next_visit_s is not None:
         return f"nothing is left to fetch now; the next visit to a page is due in {duration(frontier.next_visit_s)}"
     if frontier.next_wake_s is None or frontier.next_wake_s < MIN_SHOWN_REST_S:
         return None
+    when = duration(frontier.next_wake_s)
     if frontier.next_group is not None:
         kind, _, name = frontier.next_group.partition(" ")
         named = f"the address {name}" if kind == "ip" else f"{kind} {host_of(name)}"
-        hosts = "one host waits" if frontier.held_back_queues == 1 else f"{frontier.held_back_queues} hosts wait"
-        return f"{hosts} for others at the same server; {named} may be asked in {duration(frontier.next_wake_s)}"
+        hosts = _waiting(frontier.held_back_queues, "host")
+        return f"{hosts} for others at the same server; {named} may be asked in {when}"
     if frontier.next_wake_key is None:
         urls = "one URL" if frontier.retrying == 1 else f"{frontier.retrying} URLs"
-        return f"{urls} to try again; the next in {duration(frontier.next_wake_s)}"
+        return f"{urls} to try again; the next in {when}"
+    return _rest_of_hosts(frontier, host_of(frontier.next_wake_key), when)
+
+
+def _wait_for_answers(in_flight: list[InFlight], monotonic: float) -> str | None:
+    oldest = min(in_flight, key=lambda work: work.since)
+    if monotonic - max(work.since for work in in_flight) < MIN_SHOWN_WAIT_S:
+        return None
+    answers = "one answer" if len(in_flight) == 1 else f"{len(in_flight)} answers"
+    return f"waiting for {answers}; the longest, {oldest.stage} of {oldest.url}, for {monotonic - oldest.since:.0f} s"
+
+
+def _waiting(count: int, noun: str) -> str:
+    return f"one {noun} waits" if count == 1 else f"{count} {noun}s wait"
+
+
+def _rest_of_hosts(frontier: FrontierStats, host: str, when: str) -> str:
+    """Why hosts rest of which `host` may be asked first, in the time `when`."""
     rests = "the only host rests" if frontier.snoozed_queues == 1 else f"all {frontier.snoozed_queues} hosts rest"
-    host = host_of(frontier.next_wake_key)
-    when = duration(frontier.next_wake_s)
     if frontier.next_wake_why is not None:
         return f"{rests}; {host} is next, in {when}: it waits for {frontier.next_wake_why}"
     if frontier.next_wake_trouble is None:
