@@ -67,30 +67,37 @@ async def checked(server: Server, *, prefix: str, also_full: bool = False) -> As
         try:
             client = await stack.enter_async_context(connected(server))
             async with asyncio.timeout(TIMEOUT_S):
-                for place, found in (await _information(client, server)).items():
-                    if not also_full and (message := complaint(found, place)) is not None:
-                        raise ServerRefused(message)
-                    if not also_full and (message := why_unwritable(found, place)) is not None:
-                        raise ServerUnwritable(message)
+                information = await _information(client, server)
                 if not also_full:
+                    _check(information)
                     await _probe(client, server, prefix)
-        except NoPermissionError as error:
-            raise ServerRefused(
-                f"the user of Redis at {server} lacks a permission: {error}. Give it what a crawl needs, on each node "
-                f"of a cluster: {permissions(prefix)}"
-            ) from error
-        except AuthenticationError as error:
-            raise ServerRefused(_refused_password(server, error)) from error
-        except ResponseError as error:
-            if not may_pass(error):
-                raise _out_of_reach(server, error) from error
-            raise ServerUnwritable(f"Redis at {server} takes no writes now: {reason_of(error)}") from error
         except FAILURES as error:
-            # The client hides it.
-            if isinstance(error.__cause__, AuthenticationError):
-                raise ServerRefused(_refused_password(server, error)) from error
-            raise _out_of_reach(server, error) from error
+            raise _refusal(server, prefix, error) from error
         yield client
+
+
+def _check(information: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise `ServerRefused` if a crawl can't use a server, or `ServerUnwritable` if it can't now."""
+    for place, found in information.items():
+        if (message := complaint(found, place)) is not None:
+            raise ServerRefused(message)
+        if (message := why_unwritable(found, place)) is not None:
+            raise ServerUnwritable(message)
+
+
+def _refusal(server: Server, prefix: str, error: BaseException) -> ServerRefused:
+    """What an error of the client means for a crawl."""
+    if isinstance(error, NoPermissionError):
+        return ServerRefused(
+            f"the user of Redis at {server} lacks a permission: {error}. Give it what a crawl needs, on each node "
+            f"of a cluster: {permissions(prefix)}"
+        )
+    # The client hides the cause of some.
+    if isinstance(error, AuthenticationError) or isinstance(error.__cause__, AuthenticationError):
+        return ServerRefused(_refused_password(server, error))
+    if isinstance(error, ResponseError) and may_pass(error):
+        return ServerUnwritable(f"Redis at {server} takes no writes now: {reason_of(error)}")
+    return _out_of_reach(server, error)
 
 
 def _out_of_reach(server: Server, error: BaseException) -> ServerRefused:
