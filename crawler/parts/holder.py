@@ -62,10 +62,7 @@ class Holder:
     def begin(self, name: str, now: float) -> bool:
         """Begin a request to an address, if that is allowed now. If it is not, the part asks for it: `take` will return
         the address when it is worth trying again."""
-        address = self._addresses.get(name)
-        if address is None:
-            address = self._addresses[name] = _Address()
-            self._send(Register(name))
+        address = self._registered(name)
         if address.mode is _Mode.SOLE and now >= address.rest_until:
             address.in_flight += 1
             return True
@@ -79,11 +76,16 @@ class Holder:
 
     def begin_unasked(self, name: str) -> None:
         """A request to an address has begun although it was not to be expected, because its host has several."""
+        address = self._registered(name)
+        address.in_flight += 1
+
+    def _registered(self, name: str) -> _Address:
+        """An address of which the authority knows that the part asks it."""
         address = self._addresses.get(name)
         if address is None:
             address = self._addresses[name] = _Address()
             self._send(Register(name))
-        address.in_flight += 1
+        return address
 
     def end(self, name: str, rest_s: float, now: float) -> None:
         """A request has ended, and the address is to rest."""
