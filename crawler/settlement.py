@@ -14,7 +14,6 @@ from crawler.page import (
     MULTIPLE_CHOICES,
     NO_USAGE,
     SITEMAP,
-    Answer,
     Fetched,
     NotModified,
     Page,
@@ -25,13 +24,12 @@ from crawler.page import (
 )
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import Quota
-from crawler.record import Change, has_copy, note_of, unfetched_record, validator, w3c_time, with_usage
+from crawler.record import outcome_of, unfetched_record, w3c_time, with_usage
 from crawler.seams import NotTaken
 from crawler.slots import keep_in_step
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, LastVisit, Lease, Outcome, UrlState
 
-_STATE_BY_NAME: Final = {state.name.lower(): state for state in UrlState}
 _EXCLUDED: Final = UrlState.EXCLUDED.name.lower()
 
 
@@ -73,26 +71,16 @@ class Settlement:
         await self.admit(links)
         if lease.url.kind == SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
-        outcome = Outcome(
-            state=_STATE_BY_NAME[record.state],
-            status=record.status,
-            reason=record.reason or note_of(record),
-            fetched_at=fetched.fetched_at,
-            digest=_digest(lease, fetched, sha1),
-            etag=_etag(lease, fetched, record) if (keeps_copy := has_copy(record)) else None,
-            last_modified=_last_modified(lease, fetched) if keeps_copy else None,
-            server_ok=decision.server_ok,
-            answered=decision.answered,
-            asked=decision.asked,
-            pressure=decision.pressure,
-            dead_for_s=decision.dead_for_s,
+        outcome = outcome_of(
+            lease,
+            fetched,
+            record,
+            decision,
+            sha1=sha1,
             self_links=self_links,
             is_page=counts,
+            revisit_after_s=self._revisit_after_s(lease, record),
         )
-        revisit_after_s = self._revisit_after_s(lease, record)
-        if revisit_after_s is not None or record.change is not None:
-            changed = None if record.change is None else record.change == Change.CHANGED
-            outcome = msgspec.structs.replace(outcome, revisit_after_s=revisit_after_s, changed=changed)
         await self._components.frontier.done(
             lease,
             cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
@@ -273,22 +261,3 @@ def _has_counted(last_visit: LastVisit, *, is_sitemap: bool) -> bool:
         last_visit.status <= MULTIPLE_CHOICES or last_visit.status == HTTPStatus.NOT_MODIFIED
     )
     return is_page or bool(last_visit.history) or (is_sitemap and last_visit.fetched_at is not None)
-
-
-def _etag(lease: Lease, fetched: Fetched, record: PageRecord) -> str | None:
-    """The ETag to send with the next request for the URL. A 304 need not repeat it."""
-    return record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None)
-
-
-def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
-    """The Last-Modified to send with the next request for the URL. A 304 need not repeat it."""
-    if not isinstance(fetched, Answer):
-        return None
-    header = validator(fetched.header("last-modified"))
-    return lease.url.had_last_modified if header is None and isinstance(fetched, NotModified) else header
-
-
-def _digest(lease: Lease, fetched: Fetched, sha1: bytes | None) -> bytes | None:
-    """The digest of the crawl's copy."""
-    last_visit = lease.url.last_visit
-    return last_visit.digest if last_visit is not None and isinstance(fetched, NotModified) else sha1

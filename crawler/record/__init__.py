@@ -2,6 +2,7 @@
 
     page_records   the record of a URL that was fetched, failed or was not asked for
     usage          what the site says about the use of a page
+    outcomes       what the frontier keeps of a URL that was fetched
     archiving      which pages the archive gets
     changes        what has become of a URL since its last visit
     headers        what the headers of a response say: media type, validators, until when it is fresh
@@ -14,6 +15,7 @@ from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change, has_copy, note_of, seed_without_scheme
 from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import record_headers, validator
+from crawler.record.outcomes import outcome_of
 from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record
 from crawler.record.usage import with_usage, without_content
 
@@ -26,6 +28,7 @@ __all__ = [
     "has_copy",
     "header_time",
     "note_of",
+    "outcome_of",
     "record_headers",
     "seed_without_scheme",
     "unfetched_record",
