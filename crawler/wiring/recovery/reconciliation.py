@@ -193,21 +193,24 @@ class Reconciliation:
             if entry.state is UrlState.PENDING or entry.elsewhere:
                 continue
             self._others.note(entry)
-            what = f"{entry.state.name.lower()} in the ledger"
-            if self._output.records and entry.number not in self._recorded:
-                if self._pruned.has("records", entry.number) or self._others.excuse(entry.number):
-                    continue
-                yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
-            elif entry.number in self._copyless:
-                message = f"{what}, its last visit says that it has not changed, and {COPYLESS}"
+            lack = self._lack(entry)
+            if lack is not None:
+                message = f"{entry.state.name.lower()} in the ledger, {lack}"
                 yield Difference(Problem("output", entry.canonical, message), self._again(entry))
-            elif self._must_be_archived(entry) and not self._is_archived(entry.number):
-                if self._others.excuse(entry.number):
-                    continue
-                problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
-                yield Difference(problem, self._again(entry))
-            elif self._must_be_archived(entry) and entry.number in self._bodiless:
-                yield Difference(Problem("output", entry.canonical, f"{what}, and {_BODILESS}"), self._again(entry))
+
+    def _lack(self, entry: LedgerEntry) -> str | None:
+        """What the output lacks of a settled URL, or what is wrong there; None if it is as it must be."""
+        number = entry.number
+        if self._output.records and number not in self._recorded:
+            is_excused = self._pruned.has("records", number) or self._others.excuse(number)
+            return None if is_excused else "and has no record"
+        if number in self._copyless:
+            return f"its last visit says that it has not changed, and {COPYLESS}"
+        if not self._must_be_archived(entry):
+            return None
+        if not self._is_archived(number):
+            return None if self._others.excuse(number) else "and is not in the archive"
+        return f"and {_BODILESS}" if number in self._bodiless else None
 
     def _is_archived(self, number: int) -> bool:
         """Whether the archive has a page, or had it until its file was deleted on purpose."""
