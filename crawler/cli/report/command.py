@@ -1,6 +1,7 @@
 """onceover report"""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -68,36 +69,47 @@ def report(
             raise click.UsageError(
                 "--html writes all sections; give it without SECTION, --csv, --json and --exit-code."
             )
-        if str(html) != "-":
-            ensure_apart(html, directory)
-        found = make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS, needs_lists=False)
-        _print_notes(found)
-        _write_page(found, html)
-        return COMPLETE
+        return _report_as_page(directory, part, html, limit=limit)
     wanted = sections or _SUMMED_UP
+    findings = _FINDINGS.intersection(sections)
     if as_csv and as_json:
         raise click.UsageError("expected --csv or --json, found both")
+    named = ", ".join(sections) or "none"
     if as_csv and (len(wanted) != 1 or wanted[0] == "summary"):
-        named = ", ".join(sections) or "none"
         raise click.UsageError(f"--csv prints one section, such as dead-links, but not summary; found {named}")
-    findings = _FINDINGS.intersection(sections)
     if exit_code and not findings:
-        named = ", ".join(sections) or "none"
         raise click.UsageError(f"--exit-code needs a list that may be empty, such as dead-links; found {named}")
     found = make_report(place(directory, part), wanted, limit=limit)
     _print_notes(found)
     with while_read():
         if as_csv:
-            write_csv(found, wanted[0], stdout_for_programs())
-            for line in unknown(found, wanted[0]):
-                click.echo(line, err=True)
+            _print_csv(found, wanted[0])
         elif as_json:
-            left_out = {*_SUMMED_UP} - {*wanted}
-            shown = {name: value for name, value in msgspec.to_builtins(found).items() if name not in left_out}
-            click.echo(msgspec.json.encode(shown))
+            _print_json(found, wanted)
         else:
             _print(found, wanted)
     return FAILED if exit_code and any(may_have_rows(found, name) for name in findings) else COMPLETE
+
+
+def _report_as_page(directory: Path, part: int | None, html: Path, *, limit: int | None) -> int:
+    if str(html) != "-":
+        ensure_apart(html, directory)
+    found = make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS, needs_lists=False)
+    _print_notes(found)
+    _write_page(found, html)
+    return COMPLETE
+
+
+def _print_csv(found: Report, section: str) -> None:
+    write_csv(found, section, stdout_for_programs())
+    for line in unknown(found, section):
+        click.echo(line, err=True)
+
+
+def _print_json(found: Report, wanted: Sequence[str]) -> None:
+    left_out = {*_SUMMED_UP} - {*wanted}
+    shown = {name: value for name, value in msgspec.to_builtins(found).items() if name not in left_out}
+    click.echo(msgspec.json.encode(shown))
 
 
 def _print_notes(found: Report) -> None:
