@@ -199,6 +199,19 @@ def _is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
         return False
 
 
+def _delete_leftovers(directory: CrawlDirectory, whole: Path) -> None:
+    """Delete what interrupted work has left in the directory, and in that of the whole crawl."""
+    delete_leftovers(directory)
+    try:
+        delete_leftovers_of_state(directory)
+    except PermissionError:
+        if not directory.frontier.exists():
+            raise
+        log.warning("what a rebuild by another user has left in %s can't be deleted, and stays", directory.path)
+    if whole != directory.path:
+        delete_leftovers(CrawlDirectory(whole))
+
+
 @asynccontextmanager
 async def open_run(
     loaded: Loaded,
@@ -217,16 +230,8 @@ async def open_run(
     again; None if it can't be, because a program gave it. Raises whatever keeps a crawl from starting,
     and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
     """
-    delete_leftovers(directory)
-    try:
-        delete_leftovers_of_state(directory)
-    except PermissionError:
-        if not directory.frontier.exists():
-            raise
-        log.warning("what a rebuild by another user has left in %s can't be deleted, and stays", directory.path)
     whole = directory.path if part_at(directory.original) is None else directory.original.parent
-    if whole != directory.path:
-        delete_leftovers(CrawlDirectory(whole))
+    _delete_leftovers(directory, whole)
     lost = lost_output(loaded, directory)
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
