@@ -203,14 +203,7 @@ class PageReader:
     def _extract_other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         robots = robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
-        encoding = None
-        if is_text(content_type):
-            encoding = encoding_of(
-                page.body, http_charset=headers.charset, is_xml=is_xml(content_type), is_json=is_json(content_type)
-            )
-            if content_type == "text/css" and encoding.source not in ("bom", "http"):
-                in_css = find_css_encoding(page.body)
-                encoding = Encoding(in_css, "css") if in_css is not None else encoding
+        encoding = _encoding_of(page.body, content_type, http_charset=headers.charset)
         title = author = error = None
         simhash = None
         if self._options.fingerprint_words is not None and content_type == "text/plain" and encoding is not None:
@@ -249,6 +242,17 @@ class PageReader:
             noindex="noindex" in robots,
             simhash=simhash,
         )
+
+
+def _encoding_of(body: bytes, content_type: str, *, http_charset: str | None) -> Encoding | None:
+    """The encoding of a text that is no HTML; None if it is no text."""
+    if not is_text(content_type):
+        return None
+    found = encoding_of(body, http_charset=http_charset, is_xml=is_xml(content_type), is_json=is_json(content_type))
+    if content_type != "text/css" or found.source in ("bom", "http"):
+        return found
+    in_css = find_css_encoding(body)
+    return found if in_css is None else Encoding(in_css, "css")
 
 
 def _with_nofollow(links: Sequence[Link]) -> list[Link]:
