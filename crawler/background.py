@@ -18,6 +18,15 @@ async def in_background(*work: Coroutine[None, None, None]) -> AsyncIterator[lis
         await asyncio.wait(tasks)
 
 
+async def until_one_ends(*work: Coroutine[None, None, None]) -> None:
+    """Do this work until some of it ends. Raises what ended it."""
+    async with in_background(*work) as tasks:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+
+
 class Repeating:
     """Calls `job`, and again after as many seconds as it returns, or once `wake` is called."""
 

@@ -11,6 +11,5 @@ its senders wait, and their outboxes grow on their disks.
                end of a connection, for which `way` decides; `redis_streams` has what is stored there, and the commands
     wire       messages as bytes
     carrier    moves parcels from the outbox of a part to the others, and admits theirs
-    conversing   listens and sends at the same time, as both ends of a connection do
     sending, receiving   the two ends of a connection, as the carrier uses them
 """

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from crawler.background import until_one_ends
 from crawler.parts.agreement import Agreement
-from crawler.parts.exchange.conversing import converse
 from crawler.parts.exchange.protocol import Connection, Exchange, ExchangeBroken, Unreachable
 from crawler.parts.messages import Confirm, ProtocolBroken, Refused, Welcome
 from crawler.parts.sender import Sender
@@ -98,7 +98,7 @@ class Sending:
     async def _converse(self, connection: Connection) -> None:
         """Send and listen until the connection ends."""
         await connection.send(self.sender.hello(self._agreement.values))
-        await converse(self._listen(connection), self._send(connection))
+        await until_one_ends(self._listen(connection), self._send(connection))
 
     async def _send(self, connection: Connection) -> None:
         sender = self.sender

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final, Generic, TypeVar
 
-from crawler.parts.exchange.conversing import converse
+from crawler.background import until_one_ends
 from crawler.parts.exchange.redis_connection import RedisConnection
 
 _Incoming = TypeVar("_Incoming")
@@ -38,7 +38,7 @@ class AgentLine(Generic[_Incoming, _Outgoing]):
     async def run(self, listen: Coroutine[Any, Any, None]) -> None:
         """Send while `listen` runs, which receives; then close. Raises `ExchangeBroken`."""
         try:
-            await converse(listen, self._send())
+            await until_one_ends(listen, self._send())
         finally:
             self._connection.close()
 
