@@ -11,9 +11,9 @@ import msgspec
 from crawler.cluster.notes import Note, read_note, write_note
 from crawler.cluster.values import Cluster, Identity
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import ClusterPlace, Layout, PartPlace, free_names, read_layout, write_layout
 from crawler.disk.lineages import learn_lineages, read_lineages
+from crawler.files.replacing import replace_file
 from crawler.status import name_parts, number_of
 
 

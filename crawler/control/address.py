@@ -12,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from crawler.files.folders import opened_folder
+
 NAME: Final = "control"
 NAME_OF_API: Final = "api"
 """The name of the socket of a daemon, in its folder."""
@@ -106,11 +108,8 @@ def address(directory: Path, name: str = NAME) -> Iterator[str]:
     if len(os.fsencode(path)) <= MAX_ADDRESS_BYTES:
         yield str(path)
         return
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened_folder(directory) as descriptor:
         yield f"/proc/self/fd/{descriptor}/{name}"
-    finally:
-        os.close(descriptor)
 
 
 def _kind(mode: int) -> str:

@@ -17,9 +17,9 @@ import msgspec
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.copies.folder import CopyRefused, files_below
-from crawler.disk.durable_file import replace_file
 from crawler.disk.lineages import Block
 from crawler.disk.permissions import lock_now
+from crawler.files.replacing import replace_file
 
 VERSION: Final = 1
 _LIST: Final = "copy.json"

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crawler.disk.directory import COPYING, CrawlDirectory
-from crawler.disk.durable_file import is_open_as, opened_folder
 from crawler.disk.permissions import lock_now, why_not_writable
+from crawler.files.folders import is_open_as, opened_folder
 
 
 class CopyRefused(Exception):

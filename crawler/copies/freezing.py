@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from crawler.disk.directory import COPYING, CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import BESIDE_SQLITE
 from crawler.disk.pruned import read_pruned
+from crawler.files.content import BESIDE_SQLITE
 from crawler.write.cdxj.making import SUFFIX, serial_of
 
 LinkFrontier = Callable[[Path, Path], Mapping[str, int]]

@@ -10,8 +10,9 @@ from crawler.copies.content import CopiedFile, Folder, stream
 from crawler.copies.folder import CopyRefused, check_no_file, files_below
 from crawler.copies.writing import Progress
 from crawler.disk.directory import RESTORING
-from crawler.disk.durable_file import is_open_as, naming, sync_directory
 from crawler.disk.permissions import lock_now
+from crawler.files.folders import is_open_as, sync_directory
+from crawler.files.replacing import naming
 
 
 @contextmanager

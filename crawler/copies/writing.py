@@ -11,7 +11,7 @@ import msgspec
 from crawler.copies.content import CopiedFile, CopyList, Folder, stream
 from crawler.copies.folder import CopyRefused
 from crawler.copies.freezing import FrozenFile
-from crawler.disk.durable_file import sync_directory
+from crawler.files.folders import sync_directory
 
 Progress = Callable[[int, int], None]
 """Called with the bytes that were copied until now, and with those of all files."""

@@ -10,7 +10,6 @@ clearing         deletes a crawl
 lineages         which record numbers are left to a crawl
 pruned           what was deleted of its output
 earlier          where earlier crawls have their archives
-durable_file     replaces a file as a whole
 syncing          brings files onto the disk
 free_space       pauses the crawl before the disk is full
 used_space       pauses the crawl when it takes more space than it may

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from crawler.disk.directory import COPYING, LINEAGES, CrawlDirectory
-from crawler.disk.durable_file import delete_folders
 from crawler.disk.layout import Layout, read_division, read_layout
+from crawler.files.folders import delete_folders
 
 
 def check_parts(directory: CrawlDirectory) -> None:

@@ -34,7 +34,6 @@ from itertools import count
 from pathlib import Path
 from typing import Literal, Self
 
-from crawler.disk.durable_file import BESIDE_SQLITE, delete_folders, has_rows, read_file, replace_file, sync_directory
 from crawler.disk.holders import typed_for
 from crawler.disk.permissions import (
     read_holder,
@@ -45,6 +44,9 @@ from crawler.disk.permissions import (
     why_not_writable,
     write_holder,
 )
+from crawler.files.content import BESIDE_SQLITE, has_rows, read_file
+from crawler.files.folders import delete_folders, sync_directory
+from crawler.files.replacing import replace_file
 
 Purpose = Literal["run", "read", "change"]
 COPYING, LINEAGES, RESTORING, READS = "copying", "lineages.json", "restoring", "reads"

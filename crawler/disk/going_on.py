@@ -9,8 +9,8 @@ import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import read_file
 from crawler.disk.layout import ClusterPlace, read_layout, whole_crawl
+from crawler.files.content import read_file
 
 _OF_EACH_MACHINE: Final = ("password_file", "password_env", "tls_ca", "tls_cert", "tls_key")
 """Settings of `exchange` that Redis can't tell a machine, because it needs them to get there."""

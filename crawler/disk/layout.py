@@ -24,8 +24,9 @@ import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import read_file, replace_file
 from crawler.disk.lineages import renew
+from crawler.files.content import read_file
+from crawler.files.replacing import replace_file
 from frontier import MAX_LINEAGE, MAX_PARTS, Part
 
 VERSION: Final = 1

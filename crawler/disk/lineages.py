@@ -23,7 +23,9 @@ from typing import Final
 import msgspec
 
 from crawler.disk.directory import LINEAGES, DirectoryRefused
-from crawler.disk.durable_file import opened_folder, read_file, replace_file
+from crawler.files.content import read_file
+from crawler.files.folders import opened_folder
+from crawler.files.replacing import replace_file
 from frontier import MAX_LINEAGE
 
 LAST_IN_ORDER: Final = (1 << 16) - 1

@@ -16,7 +16,8 @@ import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import read_file, replace_file
+from crawler.files.content import read_file
+from crawler.files.replacing import replace_file
 from crawler.page.number_set import NumberSet
 
 VERSION: Final = 1

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from crawler.codes.full_disk import DISK_FULL
-from crawler.disk.durable_file import is_open_as, opened_folder, sync_directory
 from crawler.disk.layout import own_place
 from crawler.disk.permissions import lock_now
 from crawler.export.writers import ExportRefused
+from crawler.files.folders import is_open_as, opened_folder, sync_directory
 
 _OPEN: Final = ".open"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.disk.durable_file import replace_file
 from crawler.export.snapshot import BEGINNING, Position, RecordFile
 from crawler.export.writers import ExportRefused
+from crawler.files.replacing import replace_file
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.disk.durable_file import replace_file
+from crawler.files.replacing import replace_file
 from crawler.identity.keys import (
     KeyDirectory,
     PublicKey,

@@ -17,8 +17,8 @@ from crawler.course.forms import CoursePoint, Remaining
 from crawler.course.history import History, Point, together
 from crawler.course.remaining import RECENT_S, LongestQueue, estimate, no_estimate
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import read_file
 from crawler.disk.layout import part_directories
+from crawler.files.content import read_file
 from crawler.operate.actions.slices import in_slices
 from crawler.page import rfc3339
 from crawler.status import host_of

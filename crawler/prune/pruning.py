@@ -9,8 +9,8 @@ import msgspec
 
 from crawler.codes.full_disk import DISK_FULL
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.durable_file import sync_directory
 from crawler.disk.pruned import Pruned, PrunedFile, read_pruned, shorten, write_numbers, write_pruned
+from crawler.files.folders import sync_directory
 from crawler.page import rfc3339
 from crawler.page.number_set import NumberSet
 from crawler.prune.choosing import Keep, too_much, too_old

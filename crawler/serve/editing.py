@@ -13,7 +13,8 @@ from config.show.render import value_text
 from config.show.rewrite import rewrite_toml
 from crawler.codes.full_disk import DISK_FULL
 from crawler.control.replies import SettingChange
-from crawler.disk.durable_file import replace_file, sync_directory
+from crawler.files.folders import sync_directory
+from crawler.files.replacing import replace_file
 from crawler.operate.settings.plan import setting_change
 from crawler.serve.folder import SUFFIX, Found, outside_of, read_as, read_file, values_in
 from crawler.wiring.configuration import setting_values

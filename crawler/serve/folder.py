@@ -16,7 +16,7 @@ import msgspec
 from config import ConfigError, Loaded, Problem, parse_toml
 from config.loading.blocks import all_values
 from config.schema.render import Render
-from crawler.disk.durable_file import sync_directory
+from crawler.files.folders import sync_directory
 from crawler.serve.life.facts import Plan
 from crawler.serve.records import FOLDER, OWNERS_FILE
 from crawler.wiring.configuration import load

@@ -8,7 +8,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final, TextIO
 
-from crawler.disk.durable_file import is_open_as
+from crawler.files.folders import is_open_as
 from crawler.library.log_form import Form, JsonLines
 from crawler.library.log_handlers import logging_by
 from crawler.page import rfc3339

@@ -21,9 +21,9 @@ from crawler.codes.exit_codes import FAILED, STOPPED
 from crawler.codes.unreadable import UNREADABLE
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
-from crawler.disk.durable_file import last_lines, read_file
 from crawler.disk.free_space import DISK_IS_FULL, free_bytes
 from crawler.disk.permissions import read_holder
+from crawler.files.content import last_lines, read_file
 from crawler.serve.life.endings import BY_COMMAND, Ended
 from crawler.serve.life.facts import Process
 from crawler.status import Status

@@ -11,8 +11,8 @@ from typing import Final, Self
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.disk.durable_file import replace_file
 from crawler.disk.permissions import read_holder, to_write_there, why_not_lockable, write_holder
+from crawler.files.replacing import replace_file
 from crawler.serve.life.facts import Record
 
 FOLDER: Final = "daemon"

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from crawler.codes.exit_codes import FAILED, REFUSED
 from crawler.disk.directory import DirectoryRefused
-from crawler.disk.durable_file import last_lines
+from crawler.files.content import last_lines
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
 from crawler.status import number_of
 from crawler.supervise.process import PartProcess, check_still_there, start

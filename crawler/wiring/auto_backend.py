@@ -10,7 +10,8 @@ import msgspec
 
 from config import Config, ConfigError, Loaded, Problem, settings_of, with_values
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import read_file, replace_file
+from crawler.files.content import read_file
+from crawler.files.replacing import replace_file
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.plugins.catalog import descriptor

@@ -8,8 +8,9 @@ from typing import Final
 from config import Config, ConfigError, Loaded, Problem
 from crawler import __version__
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import read_file, replace_file
 from crawler.disk.layout import Layout
+from crawler.files.content import read_file
+from crawler.files.replacing import replace_file
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.hosts import has_registered_domain, installed_suffixes, split_port, use_suffixes

@@ -16,8 +16,9 @@ import msgspec
 from config import Config
 from crawler.background import in_background
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import read_file, replace_file
 from crawler.disk.layout import read_layout, whole_crawl
+from crawler.files.content import read_file
+from crawler.files.replacing import replace_file
 from crawler.parts.line.services import PartService
 from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable

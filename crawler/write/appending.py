@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from crawler.codes.full_disk import DISK_FULL
+from crawler.files.folders import sync_directory
 
 Durability = Literal["process", "power"]
 _NAMELESS: Final = (
@@ -185,12 +186,3 @@ class AppendFile:
             f"all records before it are kept; {advice}",
             str(self.path),
         )
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the file names in a directory survive a power cut."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import msgspec
 from isal import isal_zlib
 
-from crawler.write.appending import sync_directory
+from crawler.files.folders import sync_directory
 
 _READ_BYTES = 1 << 18
 _INFLATE_BYTES = 1 << 20

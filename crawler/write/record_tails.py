@@ -8,8 +8,8 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
+from crawler.files.folders import sync_directory
 from crawler.page import PageRecord
-from crawler.write.appending import sync_directory
 from crawler.write.gzip_members import Stretch, bytes_text, copy_stretches, set_aside
 
 _log = logging.getLogger(__name__)

@@ -17,9 +17,10 @@ from typing import Annotated, Final, Protocol
 import msgspec
 from msgspec import Meta
 
+from crawler.files.folders import sync_directory
 from crawler.page import Fetched, PageRecord
 from crawler.page.duplicates import forget_oldest
-from crawler.write.appending import AppendFile, Durability, sync_directory
+from crawler.write.appending import AppendFile, Durability
 from crawler.write.cdxj.making import OPEN, final_path
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.dedupe.own import bodies_archived_last

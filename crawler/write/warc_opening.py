@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from crawler.write.appending import sync_directory
+from crawler.files.folders import sync_directory
 from crawler.write.cdxj.heads import capture_of
 from crawler.write.cdxj.making import final_path, index_of, serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of

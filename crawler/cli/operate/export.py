@@ -14,7 +14,6 @@ import msgspec
 from crawler.cli.operate.export_output import conclude, is_stream, remark, remark_by_place, remark_damage, target
 from crawler.cli.operate.options import directory, named_path, note_elsewhere, part, place
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import read_file
 from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import Archive, archives_of, export_index
 from crawler.export.aside import ensure_apart
@@ -25,6 +24,7 @@ from crawler.export.tables import Exported, TableExport, export_table, is_file
 from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wacz
 from crawler.export.wacz.unpacking import is_wacz, unpacked
 from crawler.export.writers import Format
+from crawler.files.content import read_file
 from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.page import rfc3339
 from crawler.protocols import ContentReading

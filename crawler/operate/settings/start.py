@@ -10,7 +10,7 @@ import msgspec
 from config import ConfigError, Loaded, Problem, with_values
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import read_file
+from crawler.files.content import read_file
 from crawler.wiring.configuration import load
 
 

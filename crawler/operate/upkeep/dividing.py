@@ -22,9 +22,9 @@ import msgspec
 
 from config import Loaded, render_run
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import delete_folders
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
+from crawler.files.folders import delete_folders
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_all_parts

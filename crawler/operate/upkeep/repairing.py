@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.disk.durable_file import delete_folders
+from crawler.files.folders import delete_folders
 from crawler.operate.upkeep.places import Place, Places, open_states, reconciliation
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend, lacks

@@ -18,8 +18,9 @@ from crawler.codes.exit_codes import AWAY, FAILED, REFUSED
 from crawler.codes.unreadable import UNREADABLE
 from crawler.control.requests import Request
 from crawler.disk.directory import DirectoryRefused
-from crawler.disk.durable_file import replace_file, sync_directory
 from crawler.disk.layout import part_directory
+from crawler.files.folders import sync_directory
+from crawler.files.replacing import replace_file
 from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import Report
 from crawler.operate.report.lists.forms import ListName

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.disk.durable_file import last_lines
+from crawler.files.content import last_lines
 from crawler.serve.exports.forms import ENDED, ExportBody, ExportForm, ExportState, StoredExport
 from crawler.serve.exports.stored import ExportFolders
 from crawler.serve.life.summary import moment_text

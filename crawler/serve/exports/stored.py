@@ -14,10 +14,10 @@ import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import DirectoryRefused
-from crawler.disk.durable_file import replace_file
 from crawler.export.archives import archives_of
 from crawler.export.manifest import Manifest, manifest_path, read_manifest
 from crawler.export.writers import ExportRefused
+from crawler.files.replacing import replace_file
 from crawler.serve.exports.forms import ExportBody, ExportedFile, ExportForm, StoredExport
 from crawler.serve.life.summary import moment_text
 

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.disk.durable_file import replace_file
+from crawler.files.replacing import replace_file
 from crawler.serve.daemon import Daemon
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.news import News, is_news, lasting_state, news_of

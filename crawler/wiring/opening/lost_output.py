@@ -7,8 +7,8 @@ from pathlib import Path
 
 from config import ConfigError, Loaded
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import BESIDE_SQLITE
 from crawler.disk.layout import part_at
+from crawler.files.content import BESIDE_SQLITE
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.configuration import load
 

@@ -16,10 +16,10 @@ from crawler.cluster.machine import MachineDirectory, begin_machine
 from crawler.cluster.notes import Note, read_note, write_note
 from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Granted, Identity
-from crawler.disk import durable_file
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, part_directories, read_layout
 from crawler.disk.lineages import Lineages, read_lineages, write_lineages
+from crawler.files import replacing
 from crawler.operate.cluster.forms import ClusterStatus
 from crawler.redis.client import connected
 from crawler.redis.server import Server
@@ -253,7 +253,7 @@ def test_after_a_crash_at_any_step_one_of_the_two_crawls_is_usable_and_nothing_i
 def crash_at(patch: pytest.MonkeyPatch, at: int) -> None:
     """End the process before its step number `at`."""
     left = at
-    evaluate, replace_file = Register._eval, durable_file.replace_file
+    evaluate, replace_file = Register._eval, replacing.replace_file
 
     def step() -> None:
         nonlocal left

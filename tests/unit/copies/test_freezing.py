@@ -21,10 +21,10 @@ from crawler.copies import freezing
 from crawler.copies.folder import CopyRefused, frozen_folder
 from crawler.copies.freezing import Freezing, read_frozen
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import read_layout, write_layout
 from crawler.disk.lineages import LAST_IN_ORDER, read_lineages
 from crawler.disk.pruned import PrunedNumbers, read_pruned
+from crawler.files.replacing import replace_file
 from crawler.operate.parts.crawl import RunningPart
 from crawler.operate.reach import ReachedCrawl, reach
 from crawler.operate.refused import Refused

@@ -187,7 +187,7 @@ async def test_what_another_user_has_left_of_a_rebuild_keeps_no_crawl_from_going
     def refuse(_path: Path) -> None:
         raise PermissionError
 
-    monkeypatch.setattr("crawler.disk.durable_file.shutil.rmtree", refuse)
+    monkeypatch.setattr("crawler.files.folders.shutil.rmtree", refuse)
     loaded = load(None, overrides=configured(tmp_path, 'urls.rules=["lower-case"]'), environ={})
     with lock_crawl(loaded) as directory:
         async with open_run(loaded, directory) as run:

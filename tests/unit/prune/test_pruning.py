@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.disk import durable_file, pruned
+from crawler.disk import pruned
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import Layout, write_layout
 from crawler.disk.pruned import Cycle, PrunedNumbers, read_pruned, why_list_is_lost, write_numbers, write_pruned
+from crawler.files import replacing
 from crawler.page import rfc3339
 from crawler.page.number_set import NumberSet
 from crawler.prune import finished, following
@@ -482,7 +483,7 @@ def test_a_crash_while_the_list_is_shortened_loses_no_number(
     crawl = write(tmp_path, [whole(number) for number in range(10)])
     for number in range(5):
         prune(crawl, Keep(seconds=(9.5 - number) * DAY_S))
-    real, steps = durable_file.replace_file, iter(range(100))
+    real, steps = replacing.replace_file, iter(range(100))
 
     def crashing(path: Path, content: bytes) -> None:
         if next(steps) == step:
@@ -505,7 +506,7 @@ def test_on_a_disk_without_a_free_byte_the_indexes_of_what_is_to_go_make_room_fo
 ) -> None:
     crawl = write(tmp_path, [whole(number) for number in range(3)])
     index = index_of(archives(crawl.warc)[0])
-    real = durable_file.replace_file
+    real = replacing.replace_file
 
     def on_full_disk(path: Path, content: bytes) -> None:
         if index.exists():

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.disk.durable_file import replace_file
+from crawler.files.replacing import replace_file
 
 log = logging.getLogger(__name__)
 

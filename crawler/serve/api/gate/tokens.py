@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.disk.durable_file import replace_file
+from crawler.files.replacing import replace_file
 from crawler.serve.records import FOLDER, OWNERS_FILE
 
 OWNER: Final = "owner"

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.disk.durable_file import read_file, replace_file
+from crawler.files.content import read_file
+from crawler.files.replacing import replace_file
 from tests.full_disk import no_space
 
 
