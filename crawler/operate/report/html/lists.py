@@ -24,17 +24,14 @@ Section = tuple[str, str, str, str]
 
 
 def sections(report: Lists) -> Iterator[Section]:
-    dead = report.dead_links
-    if dead is not None:
-        columns = ("Dead URL", "Answer", "On the page", "Link")
-        rows = table(columns, _dead_rows(dead.links)) if dead.links else ""
-        yield "dead-links", "Dead links", rows, "No link is known to be dead."
+    if report.dead_links is not None:
+        shown = _table(("Dead URL", "Answer", "On the page", "Link"), _dead_rows(report.dead_links.links))
+        yield "dead-links", "Dead links", shown, "No link is known to be dead."
     if report.broken_anchors is not None:
-        links = report.broken_anchors.links
-        broken = ((url(each.page), url(each.url), _link(each)) for each in links)
+        broken = ((url(each.page), url(each.url), _link(each)) for each in report.broken_anchors.links)
         empty = "".join(unknown(report, "broken-anchors")) or "No link is known to be broken."
-        rows = table(("Page", "Leads to", "Link"), broken) if links else ""
-        yield "broken-anchors", "Links to missing parts of pages", rows, empty
+        shown = _table(("Page", "Leads to", "Link"), broken)
+        yield "broken-anchors", "Links to missing parts of pages", shown, empty
     if report.orphans is not None:
         empty = "".join(unknown(report, "orphans")) or "There are none."
         yield "orphans", "Orphan pages", _found(report.orphans.pages), empty
@@ -42,25 +39,29 @@ def sections(report: Lists) -> Iterator[Section]:
         empty = "".join(unknown(report, "unlisted")) or "There are none."
         yield "unlisted", "Pages that no sitemap names", _found(report.unlisted.pages), empty
     if report.redirects is not None:
-        moved = report.redirects.links
-        rows = table(_REDIRECT_COLUMNS, _redirect_rows(moved)) if moved else ""
-        yield "redirects", "Redirects", rows, "There are none."
+        shown = _table(_REDIRECT_COLUMNS, _redirect_rows(report.redirects.links))
+        yield "redirects", "Redirects", shown, "There are none."
     if report.duplicates is not None:
         same = ((url(each.url), url(each.of), each.by, _size(each.bytes)) for each in report.duplicates)
-        columns = ("URL", "Same as", "By", "Size")
-        yield "duplicates", "Duplicates", table(columns, same) if report.duplicates else "", "There are none."
+        yield "duplicates", "Duplicates", _table(("URL", "Same as", "By", "Size"), same), "There are none."
     if report.refused is not None:
-        rows = table(("Rule", "Links", "Examples"), map(_refused, report.refused)) if report.refused else ""
-        yield "refused", "Refused links", rows, "No link was refused."
+        shown = _table(("Rule", "Links", "Examples"), map(_refused, report.refused))
+        yield "refused", "Refused links", shown, "No link was refused."
     for name, title, fetched in (("slowest", "Slowest", report.slowest), ("largest", "Largest", report.largest)):
         if fetched is not None:
-            heads = ("URL", "Status", "Time", "Received", "Decoded")
-            yield name, title, table(heads, map(_fetched, fetched)) if fetched else "", "Nothing was fetched."
+            shown = _table(("URL", "Status", "Time", "Received", "Decoded"), map(_fetched, fetched))
+            yield name, title, shown, "Nothing was fetched."
 
 
 def _found(pages: Sequence[FoundPage]) -> str:
     rows = ((url(each.url), each.kind, "–" if each.via is None else url(each.via)) for each in pages)
-    return table(("URL", "Found as", "In"), rows) if pages else ""
+    return _table(("URL", "Found as", "In"), rows)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Empty without rows."""
+    found = list(rows)
+    return table(columns, found) if found else ""
 
 
 def host_table(rows: Iterable[HostRow], at: str) -> str:
