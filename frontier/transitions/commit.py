@@ -131,9 +131,12 @@ class Commit:
             log.error("%s; the crawl waits for disk space", error)
             self._space = asyncio.Event()
             self._has_warned = False
-            self._pauses.pause(f"the disk is full: {error}", by="disk")
-            asyncio.get_running_loop().call_later(SPACE_CHECK_S, self._check_space)
+            self._pause_for_space(error)
         return self._space
+
+    def _pause_for_space(self, error: StoreFull) -> None:
+        self._pauses.pause(f"the disk is full: {error}", by="disk")
+        asyncio.get_running_loop().call_later(SPACE_CHECK_S, self._check_space)
 
     def give_up_waiting(self) -> None:
         """A caller of a required change was cancelled. If the change waits, the crawl ends."""
@@ -154,8 +157,7 @@ class Commit:
             if not self._has_warned:
                 log.warning("%s", error)
             self._has_warned = True
-            self._pauses.pause(f"the disk is full: {error}", by="disk")  # some space may be free, but too little
-            asyncio.get_running_loop().call_later(SPACE_CHECK_S, self._check_space)
+            self._pause_for_space(error)  # anew, because some space may be free, but too little
             return
         except StoreFailed:
             pass  # has ended the crawl
