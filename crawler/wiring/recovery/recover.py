@@ -7,6 +7,7 @@ read again from the archive. If it is not there either, only the settled URLs ar
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, closing
 
 import msgspec
 
@@ -64,53 +65,49 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
     """
     if not isinstance(state, LedgerReads):
         raise lacks(loaded.config, "list its ledger, which a recovery from the output needs")
-    output = _Output(loaded, sources, progress=progress)
-    visited = storage.visited_set(loaded.config, sources.own, state.knows_many, is_local=True)
-    try:
+    async with AsyncExitStack() as stack:
+        output = stack.enter_context(closing(_Output(loaded, sources, progress=progress)))
+        visited = storage.visited_set(loaded.config, sources.own, state.knows_many, is_local=True)
+        stack.push_async_callback(visited.aclose)
         frontier = await state.open_frontier(visited)
-        try:
-            if not isinstance(frontier, Recovering):
-                raise lacks(loaded.config, "be given what only the output of a crawl still knows")
-            settled, found, lost_before = 0, 0, frontier.describe().lost
-            counting = LinkCounting(state, sources.owns)
+        stack.push_async_callback(frontier.aclose)
+        if not isinstance(frontier, Recovering):
+            raise lacks(loaded.config, "be given what only the output of a crawl still knows")
+        settled, found, lost_before = 0, 0, frontier.describe().lost
+        counting = LinkCounting(state, sources.owns)
+        counting.note_counted()
+        # Without links, what the records have counted is the best that is known.
+        knows_links = loaded.config.output.links or loaded.config.output.warc
+        # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
+        await frontier.set_lost(max(lost_before, 1))
+        for entries in batches(output.settled.entries()):
+            known = filter(None, entries)
+            settled += await frontier.record(_without_counts(known) if knows_links else known)
+            await asyncio.sleep(0)  # so that a signal is heard
+        if not knows_links:
             counting.note_counted()
-            # Without links, what the records have counted is the best that is known.
-            knows_links = loaded.config.output.links or loaded.config.output.warc
-            # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
-            await frontier.set_lost(max(lost_before, 1))
-            for entries in batches(output.settled.entries()):
-                known = filter(None, entries)
-                settled += await frontier.record(_without_counts(known) if knows_links else known)
-                await asyncio.sleep(0)  # so that a signal is heard
-            if not knows_links:
-                counting.note_counted()
-            for links in batches(output.links()):
-                found += await frontier.add(counting.to_count(filter(None, links)))
-                await asyncio.sleep(0)
-            pruned = PrunedNumbers([sources.own]).of("records")
-            await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
-            unread = output.unread(state)
-            lost = 0
-            if unread:
-                stats = frontier.describe()
-                # At least the URLs are lost whose numbers no known URL has, at any of its visits that were not pruned.
-                waiting = stats.admitted - stats.done - stats.failed - stats.excluded
-                named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned))
-                lost = max(lost_before - settled - found, state.numbers_given - named, 1)
-            await frontier.set_lost(lost)
-        finally:
-            await frontier.aclose()
-    finally:
-        output.close()
-        await visited.aclose()
-    return Recovered(
-        records=output.settled.records,
-        settled=settled,
-        found=found,
-        unread=unread,
-        unread_elsewhere=len(output.owed),
-        pruned=output.count_unknown(pruned),
-    )
+        for links in batches(output.links()):
+            found += await frontier.add(counting.to_count(filter(None, links)))
+            await asyncio.sleep(0)
+        pruned = PrunedNumbers([sources.own]).of("records")
+        await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
+        unread = output.unread(state)
+        lost = 0
+        if unread:
+            stats = frontier.describe()
+            # At least the URLs are lost whose numbers no known URL has, at any of its visits that were not pruned.
+            waiting = stats.admitted - stats.done - stats.failed - stats.excluded
+            named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned))
+            lost = max(lost_before - settled - found, state.numbers_given - named, 1)
+        await frontier.set_lost(lost)
+        return Recovered(
+            records=output.settled.records,
+            settled=settled,
+            found=found,
+            unread=unread,
+            unread_elsewhere=len(output.owed),
+            pruned=output.count_unknown(pruned),
+        )
 
 
 def _without_counts(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
