@@ -8,7 +8,7 @@
 #include "_hrefs_plain.h"
 
 /* Raised with each change of the arguments or results, and of the marks in canonical_rules.py. */
-#define VERSION 7
+#define VERSION 8
 
 enum { LONGEST = 2048, LONGEST_ORIGIN = 300, LONGEST_DIRECTORY = 4096, STOPS = 16 };
 
@@ -189,7 +189,8 @@ read_many(PyObject *Py_UNUSED(module), PyObject *args)
     return result;
 }
 
-/* Whether at least that many segments of a path are equal to one of the four before them. */
+/* Whether at least that many segments of a path are equal to one of the four before them. With a lone surrogate, they may
+ * be. */
 static PyObject *
 may_repeat(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -198,9 +199,9 @@ may_repeat(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *path;
     if (!PyArg_ParseTuple(args, "Un", &path, &least))
         return NULL;
-    const char *at = PyUnicode_AsUTF8AndSize(path, &size);
+    const char *at = utf8_of(path, &size);
     if (at == NULL)
-        return NULL;
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_True);
     const char *end = at + size;
     for (int number = 0; same < least && at < end; number = (number + 1) % 4) {
         const char *slash = memchr(at, '/', end - at);

@@ -20,7 +20,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 7  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 8  # False if it was compiled from older code
 
 _Target = TypeVar("_Target")
 

@@ -100,7 +100,10 @@ def test_a_url_that_shows_a_trap_is_refused_by_its_name(path: str, trap: Trap | 
 
 
 @pytest.mark.parametrize("is_compiled", sorted({hrefs.IS_COMPILED, False}))
-@given(segments=st.lists(st.sampled_from(["a", "b", "cc", "1", ""]), min_size=1, max_size=12), limit=st.integers(1, 4))
+@given(
+    segments=st.lists(st.sampled_from(["a", "b", "cc", "1", "", "\udce9"]), min_size=1, max_size=12),
+    limit=st.integers(1, 4),
+)
 def test_no_repetition_is_overlooked(segments: list[str], limit: int, is_compiled: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hrefs, "IS_COMPILED", is_compiled)
