@@ -11,6 +11,12 @@ from tests.sanitizers.corpus import Corpus, make_href
 
 BASES = ("https://docs.example.org/a/b/page.html?x=1", "http://u:p@e.org:81/a;sid=1/b", "ftp://e.org/", "no base", "")
 READERS = (UrlReader(), UrlReader(queue_by="domain"), UrlReader(max_length=40))
+KNOWN = (
+    *("https://o.org/a", "https://o.org/b?c=1", "//o.org", "//p.org:81/", "../../a", "./b", "../", "/%2e/"),
+    *("/a?sid=1", "/a?s=1", "/a?s=" + 40 * "0", ";jsessionid=1", "/a;s", "/a?phpsessid=0&asid=1", "/(X(1))/"),
+    "/(" + 24 * "a" + ")",
+)
+"""So a page has several of an origin, and some that a rule may change."""
 PARTS: tuple[object, ...] = (
     None,
     (),
@@ -60,4 +66,6 @@ def _base(chance: Random, corpus: Corpus) -> str:
 
 
 def _hrefs(chance: Random, corpus: Corpus) -> list[str]:
-    return [make_href(chance, corpus) for _ in range(chance.randrange(6))]
+    return [
+        chance.choice(KNOWN) if chance.random() < 0.3 else make_href(chance, corpus) for _ in range(chance.randrange(6))
+    ]

@@ -9,6 +9,17 @@ from tests.sanitizers.calls import Call
 from tests.sanitizers.corpus import Corpus
 
 STEPS = 12
+ODD_PAIRS = (
+    None,
+    (),
+    (b"short", 1),
+    ("a", 1),
+    (bytes(16), None),
+    (bytes(16), -1),
+    (bytes(16), 2**64),
+    (bytes(16), 2**64 - 1),
+)
+ODD_LINKS = (None, True, "1", 0.5, -1, 2**63, -(2**64))
 
 
 def compare(chance: Random, corpus: Corpus) -> None:
@@ -61,6 +72,8 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
         (table.get, (_url(chance),)),
         (table.pop, (_url(chance),)),
         (table.put_back, ([(python_digest(url), count) for url, count in zip(urls, links, strict=True)],)),
+        (table.put_back, ([(bytes(16), 1), chance.choice(ODD_PAIRS)],)),
+        (table.add, (["a", "b"], [1, chance.choice(ODD_LINKS)])),
         (table.take, (chance.randrange(50), chance.choice((0, 2)))),
         (table.is_crowded, ()),
         (table.add, ([f"http://m/{number}" for number in range(200)], [1] * 200)),
