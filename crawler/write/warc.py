@@ -97,6 +97,8 @@ class WarcSink:
         self._file: AppendFile | None = None
         self._name, self._file_serial = "", -1
         """Of that file: its name once it is finished, and its number."""
+        self._end = 0
+        """Where its last record ended when it was written."""
         self._must_end = False
         """Whether the file ends before the next record, although it has room."""
         self._refers_from = 0
@@ -207,9 +209,11 @@ class WarcSink:
     def _append(self, group: Group) -> AppendFile:
         if self._file is None:
             self._file = self._new_file()
+        self._note_loss(self._file)
         size = self._file.size
         info = self._info.record(self._name, size)
         self._file.append(info, *group.chunks)
+        self._end = self._file.size
         if info:
             self._info.note_written(size)
         if self._index is not None:
@@ -217,12 +221,18 @@ class WarcSink:
                 self._index.add(each.capture, offset=size + len(info) + each.offset, length=each.length)
         return self._file
 
+    def _note_loss(self, file: AppendFile) -> None:
+        """Tell the index if records were removed, because the disk was too full to make them durable."""
+        if self._index is not None and file.size < self._end:
+            self._index.note_loss()
+
     def _new_file(self) -> AppendFile:
         now = self._clock()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
         archive = self._directory / f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz"
         self._name, self._file_serial = archive.name, self._serial
         self._serial += 1
+        self._end = 0
         if self._options.index:
             self._index = OpenIndex(archive)
         path = archive.with_name(archive.name + OPEN)
@@ -233,6 +243,7 @@ class WarcSink:
         if file is None:
             return
         file.close()
+        self._note_loss(file)
         self._file = self._index = None
         self._must_end = False
         self._info.begin()

@@ -88,10 +88,6 @@ def is_unchanged(line: bytes) -> bool:
     return b'"status": "304", ' in line
 
 
-def offset_of(line: bytes) -> int:
-    return int(line.rpartition(b'"offset": "')[2].partition(b'"')[0])
-
-
 def moment_of(date: str) -> str:
     """A date of a WARC record as 14 digits."""
     return _digits_of(date[:19])

@@ -2,15 +2,12 @@
 
 import os
 import re
-from array import array
-from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate, compress
-from operator import lt
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from crawler.write.cdxj.heads import capture_of
-from crawler.write.cdxj.lines import line_of, offset_of
+from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
 
@@ -69,17 +66,6 @@ def write_index(archive: Path, lines: Iterable[bytes]) -> None:
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-
-
-def still_true(read: Callable[[], Iterable[bytes]], *, size: int) -> Iterator[bytes]:
-    """Lines in the order in which they were written, without those of records that were taken back: what came later
-    lies in their place, or the archive, which has that `size`, ends before it. Reads them twice, and takes nine bytes
-    of memory for each."""
-    offsets = array("Q", map(offset_of, read()))
-    offsets.reverse()
-    is_true = bytearray(map(lt, offsets, accumulate(offsets, min, initial=size)))
-    is_true.reverse()
-    return compress(read(), is_true)
 
 
 def lines_of(archive: Path) -> Iterator[bytes]:

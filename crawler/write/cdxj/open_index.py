@@ -2,12 +2,12 @@
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from crawler.write.cdxj.lines import CaptureFacts, line_of
-from crawler.write.cdxj.making import OPEN, SUFFIX, index_of, make_index, still_true, write_index
+from crawler.write.cdxj.making import OPEN, SUFFIX, index_of, make_index, write_index
 from crawler.write.cdxj.sorting import lines_in
 
 _log = logging.getLogger(__name__)
@@ -16,8 +16,8 @@ _LINES_AT_ONCE: Final = 256
 
 
 class OpenIndex:
-    """Takes what the records of an archive capture, as they are written. If the disk is full, the archive alone counts,
-    and the index is made from it in the end."""
+    """Takes what the records of an archive capture, as they are written. If the disk was full, the archive alone
+    counts, and the index is made from it in the end."""
 
     def __init__(self, archive: Path) -> None:
         """`archive` has its final name."""
@@ -48,6 +48,10 @@ class OpenIndex:
         except OSError:
             self._is_whole = False
 
+    def note_loss(self) -> None:
+        """The archive has lost records that were added."""
+        self._is_whole = False
+
     def finish(self) -> bool:
         """Sort the index, when the archive is complete. It blocks. If that fails, it returns false and may be repeated:
         the index stays open, and the next start makes it at the latest."""
@@ -56,9 +60,8 @@ class OpenIndex:
             if not self._is_whole:
                 make_index(self.archive)
             elif self._path.exists():
-                size = self.archive.stat().st_size
                 with self._path.open("rb") as file:
-                    write_index(self.archive, still_true(lambda: _lines_of(file), size=size))
+                    write_index(self.archive, lines_in(file))
             self._path.unlink(missing_ok=True)
         except OSError as error:
             _tell_failure(self.archive, error)
@@ -76,11 +79,6 @@ class OpenIndex:
         """There is no archive after all."""
         self.close()
         self._path.unlink(missing_ok=True)
-
-
-def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    file.seek(0)
-    return lines_in(file)
 
 
 def open_index_of(archive: Path) -> Path:

@@ -14,14 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from crawler.page import NotModified
-from crawler.write.cdxj.lines import CaptureFacts, line_of, parse
-from crawler.write.cdxj.making import archives, index_of, lines_of, make_index, still_true
+from crawler.page import Failure, FailureKind, NotModified
+from crawler.write.cdxj.lines import CaptureFacts, parse
+from crawler.write.cdxj.making import archives, index_of, lines_of, make_index
 from crawler.write.cdxj.merging import merged_index
 from crawler.write.cdxj.open_index import OpenIndex, open_index_of
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.cdxj.surt_key import surt_key
 from crawler.write.warc import WarcOptions, WarcSink
+from tests.full_disk import no_space
 from tests.unit.write.samples import NOON, page, record_of
 
 Told = tuple[str, str | None, str | int | None, str | None, str | None, int, int]
@@ -336,15 +337,42 @@ def test_an_index_that_can_not_be_made_keeps_no_crawl_from_starting(
     assert index_of(archive).read_bytes() == expected
 
 
-def test_lines_of_records_that_were_taken_back_go(tmp_path: Path) -> None:
-    def line(url: str, offset: int) -> bytes:
-        about = CaptureFacts(url, "2026-11-23T00:00:00.000Z", None, None, None)
-        return line_of(about, offset=offset, length=1, filename="x")
+@pytest.mark.parametrize("after_the_loss", ["the same page", "a longer page", "an exchange that fails"])
+def test_lines_of_records_that_were_taken_back_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after_the_loss: str
+) -> None:
+    now = [NOON]
+    synced = os.fsync
 
-    kept = [line("http://a.test/1", 0), line("http://a.test/4", 7), line("http://a.test/5", 9)]
-    taken_back = [line("http://a.test/2", 8), line("http://a.test/3", 20)]
-    beyond = line("http://a.test/6", 10)
-    assert list(still_true(lambda: [kept[0], *taken_back, *kept[1:], beyond], size=10)) == kept
+    def full(fd: int) -> None:
+        if Path(f"/proc/self/fd/{fd}").is_file():
+            no_space()
+        synced(fd)
+
+    async def run() -> None:
+        sink = WarcSink(tmp_path, clock=lambda: now[0], durability="power")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(OSError, match="No space left"):
+                await sink.write(page(1), record_of(page(1), 1))
+        now[0] += 0.123  # so that the record with the settings, which is written again, has another length
+        match after_the_loss:
+            case "the same page":
+                await sink.write(page(1), record_of(page(1), 1))
+            case "a longer page":
+                longer = page(2, Random(2).randbytes(9_000))
+                await sink.write(longer, record_of(longer, 2))
+            case _:
+                why = Random(3).randbytes(9_000).hex()
+                url = page(3).url
+                failure = Failure(url=url, kind=FailureKind.CONNECT, message=why, fetched_at=NOON, duration_s=0.1)
+                await sink.write_exchange(failure, "robots")
+        await sink.write(page(4), record_of(page(4), 4))
+        await sink.aclose()
+
+    asyncio.run(run())
+    (archive,) = archives(tmp_path)
+    assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
 
 
 def test_lines_of_the_last_records_go_too_if_they_were_taken_back(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from crawler.page import Page, body_digest
 from crawler.page.digests import digest_text
-from crawler.write.cdxj.lines import REVISIT, CaptureFacts, line_of, offset_of
+from crawler.write.cdxj.lines import REVISIT, CaptureFacts, line_of, parse
 from crawler.write.cdxj.making import archives, index_of
 from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
@@ -87,7 +87,7 @@ async def test_a_body_that_was_cut_off_an_earlier_archive_is_archived_again(tmp_
     await written(earlier, *pages)
     assert kinds(await written(tmp_path / "now", *pages, options=against(earlier))) == ["revisit"] * 2
     [archive] = archives(earlier)
-    last = max(offset_of(line) for line in index_of(archive).read_bytes().splitlines())
+    last = max(int(parse(line)[2].offset) for line in index_of(archive).read_bytes().splitlines())
     os.truncate(archive, last + 20)
     assert kinds(await written(tmp_path / "now", *pages, options=against(earlier)))[2:] == ["revisit", "response"]
 
@@ -330,7 +330,7 @@ async def test_a_body_that_was_cut_off_is_archived_again(tmp_path: Path, is_torn
     options = WarcOptions(revisits=9, max_bytes=1)
     await written(tmp_path, page(1, b"a" * 99), page(2, b"b" * 99), options=options)
     damaged = archives(tmp_path)[0]
-    offset = offset_of(index_of(damaged).read_bytes().splitlines()[0])
+    offset = int(parse(index_of(damaged).read_bytes().splitlines()[0])[2].offset)
     os.truncate(damaged, offset + 20 if is_torn else 0)
     assert list(bodies_archived_last(tmp_path, 9)) == [body_digest(b"b" * 99)]
 
