@@ -15,6 +15,10 @@ _NAMELESS: Final = (
     "this file was deleted or moved away while the crawl wrote it; what is lost with it is fetched again after "
     "`onceover inspect DIR fsck --refetch`, where DIR is the directory of the crawl"
 )
+_REMOVED: Final = "a record could not be written at byte {at} and was removed"
+_LEFT: Final = "a record could not be written at byte {at}, and what is there of it is removed later"
+_NO_ROOM: Final = "what was written from byte {at} on had no room and was removed"
+_UNSYNCED: Final = "what was written from byte {at} on may not have reached the disk, and is fetched again"
 _JOINED_BYTES: Final = 1 << 16
 """Pieces are joined up to this size: copying them takes less time than another call of the system."""
 
@@ -60,7 +64,7 @@ class AppendFile:
                     self._write_rest(fd, memoryview(piece)[written:])
         except OSError as error:
             self._take_back(fd)
-            raise self._explain(error) from error
+            raise self._explain(error, _REMOVED if self._damage is None else _LEFT) from error
         self.size += size
 
     def _write_rest(self, fd: int, rest: memoryview) -> None:
@@ -158,21 +162,21 @@ class AppendFile:
             os.ftruncate(fd, self.size)
         except OSError as error:
             # The next chunk would follow half a record. The next opening repairs the tail.
-            self._damage = self._explain(error)
+            self._damage = self._explain(error, _LEFT)
 
     def _handle_sync_failure(self, error: OSError) -> OSError:
         """Handle a failed sync. The system forgets which pages it failed to store, so another fsync would succeed and
         prove nothing."""
-        explained = self._explain(error)
         if self._fd is None or error.errno not in DISK_FULL:
-            self._damage = explained
-            return explained
+            self._damage = self._explain(error, _UNSYNCED, at=self._synced)
+            return self._damage
         self.size = self._synced
+        explained = self._explain(error, _NO_ROOM)
         self._last_loss, self._losses = explained, self._losses + 1
         self._take_back(self._fd)
         return explained
 
-    def _explain(self, error: OSError) -> OSError:
+    def _explain(self, error: OSError, what: str, *, at: int | None = None) -> OSError:
         if error.errno in DISK_FULL:
             advice = "free some space"  # a crawl that goes on waits for it; one that ends says what to do then
         elif error.errno == errno.EFBIG:
@@ -180,9 +184,6 @@ class AppendFile:
         else:
             advice = "check the disk and the permissions, then run the same command again"
         number = error.errno or errno.EIO
-        return OSError(
-            number,
-            f"{os.strerror(number)}: a record could not be written at byte {self.size} and was removed; "
-            f"all records before it are kept; {advice}",
-            str(self.path),
-        )
+        what = what.format(at=self.size if at is None else at)
+        kept = "all records before it are kept"
+        return OSError(number, f"{os.strerror(number)}: {what}; {kept}; {advice}", str(self.path))

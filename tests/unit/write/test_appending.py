@@ -5,6 +5,7 @@ import errno
 import os
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -117,6 +118,47 @@ def test_a_write_that_makes_no_progress_is_an_error(tmp_path: Path, monkeypatch:
             file.append(b"chunk")
     file.close()
     assert caught.value.errno == errno.EIO
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["full", "broken"])
+async def test_an_error_says_what_has_become_of_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise OSError(number, os.strerror(number))
+
+    path = tmp_path / "file"
+    file = AppendFile(path, durability="power")
+    file.append(b"one")
+    await file.settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", fail)
+        with pytest.raises(OSError, match="byte 3 and was removed"):
+            file.append(b"two")
+    file.append(b"two")
+    file.append(b"three")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(
+            OSError, match=r"from byte 3 on (had no room and was removed|may not have reached)"
+        ) as caught:
+            await file.settle()
+    is_removed = "was removed" in str(caught.value)
+    assert path.read_bytes() == (b"one" if is_removed else b"onetwothree")
+    file.close()
+
+
+def test_an_error_does_not_say_that_half_a_chunk_was_removed_if_it_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = AppendFile(tmp_path / "file", durability="process")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", no_space)
+        patch.setattr(os, "ftruncate", no_space)
+        with pytest.raises(OSError, match="byte 0, and what is there of it is removed later"):
+            file.append(b"one")
+    file.append(b"one")  # there is room again
+    file.close()
 
 
 def test_a_file_that_can_t_be_made_safe_at_the_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
