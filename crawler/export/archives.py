@@ -14,6 +14,7 @@ from crawler.disk.pruned import read_pruned
 from crawler.export.aside import Target, ensure_writable, written_to
 from crawler.export.writers import ExportRefused
 from crawler.status import number_of
+from crawler.write.cdxj.heads import may_follow
 from crawler.write.cdxj.lines import is_unchanged
 from crawler.write.cdxj.making import archives, final_path
 from crawler.write.cdxj.merging import merged_index
@@ -77,7 +78,7 @@ def members_of(archive: Archive, say: Callable[[str], None]) -> Iterator[tuple[G
     """The intact records of a file, each with the beginning of its content, and the open file. Says which bytes are
     damaged. Raises `ArchiveGone` and `OSError`."""
     with _open(archive) as file:
-        for found in members(file, is_ours=is_ours, max_bytes=HEAD_BYTES):
+        for found in members(file, is_ours=is_ours, may_follow=may_follow, max_bytes=HEAD_BYTES):
             if found.end > archive.size:
                 return  # written since
             if isinstance(found, GzipMember):

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from filecmp import cmp
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +17,7 @@ _READ_BYTES = 1 << 18
 _INFLATE_BYTES = 1 << 20
 HEAD_BYTES = 1 << 19
 """So much of a member tells what it is: the headers of a response may have 256 KiB."""
+_LAST_BYTES = 1 << 16
 _GZIP = 16 + isal_zlib.MAX_WBITS
 _BEGINNING = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 """How a member without name and time begins, as this room writes them."""
@@ -91,21 +93,42 @@ def set_aside(path: Path, stem: str, damaged: Stretch, /) -> Path:
     return aside
 
 
-def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[GzipMember | Stretch]:
+def _anything(*_: bytes) -> bool:
+    return True
+
+
+def members(
+    file: BinaryIO,
+    /,
+    *,
+    is_ours: Callable[[bytes], bool],
+    may_follow: Callable[[bytes, bytes], bool] = _anything,
+    max_bytes: int,
+) -> Iterator[GzipMember | Stretch]:
     """The intact members of a file, with at most `max_bytes` of the content of each; and the damaged stretches.
 
     After damage, a member counts only if `is_ours` accepts the first 512 KiB of its content: damaged data may contain
-    other gzip members, for example if a page is an archive itself. Reads and inflates the file once, in bounded memory:
-    about 7 s for a gigabyte of compressed pages. Nobody else may move the position of the file meanwhile.
+    other gzip members, for example if a page is an archive itself. Behind what may be the beginning of a member that a
+    crash left, it must also be one that `may_follow` the last intact one, of which 64 KiB are given first. Reads and
+    inflates the file once, in bounded memory: about 7 s for a gigabyte of compressed pages. Nobody else may move the
+    position of the file meanwhile.
     """
     size = os.fstat(file.fileno()).st_size
-    start = 0
+    start, last = 0, b""
     while start < size:
-        start, torn = yield from members_from(file, start, max_bytes)
+        start, torn, found = yield from members_from(file, start, max_bytes)
+        last = found or last
         if start < size:
-            end_of_damage = _next_member(file, start + 1, is_ours)
+            accepts = partial(_is_next, last, is_ours, may_follow) if torn and last else is_ours
+            end_of_damage = _next_member(file, start + 1, accepts)
             yield Stretch(start, end_of_damage, is_intact=False, torn=torn and end_of_damage == size)
             start = end_of_damage
+
+
+def _is_next(
+    last: bytes, is_ours: Callable[[bytes], bool], may_follow: Callable[[bytes, bytes], bool], head: bytes
+) -> bool:
+    return is_ours(head) and may_follow(last, head)
 
 
 def _taken(content: bytearray) -> bytes:
@@ -115,9 +138,10 @@ def _taken(content: bytearray) -> bytes:
     return taken
 
 
-def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[GzipMember, None, tuple[int, bool]]:
-    """Each intact member from `start` on. Returns where the last one ends, and whether the rest may be the beginning of
-    another."""
+def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[GzipMember, None, tuple[int, bool, bytes]]:
+    """Each intact member from `start` on. Returns where the last one ends, whether the rest may be the beginning of
+    another, and how the last one begins."""
+    last = b""
     file.seek(start)
     consumed = start  # the position in the file, after the input of all members so far
     inflater, content = isal_zlib.decompressobj(wbits=_GZIP), bytearray()
@@ -127,15 +151,16 @@ def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[GzipMe
             try:
                 piece = inflater.decompress(data, _INFLATE_BYTES)
             except _Damaged:
-                return start, False
+                return start, False, last
             if len(content) < max_bytes:
                 content += piece[: max_bytes - len(content)]
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             consumed += before - len(data)
             if inflater.eof:
+                last = bytes(content[:_LAST_BYTES])
                 yield GzipMember(start, consumed, _taken(content))
                 start, inflater = consumed, isal_zlib.decompressobj(wbits=_GZIP)
-    return start, True
+    return start, True, last
 
 
 def _next_member(file: BinaryIO, start: int, is_ours: Callable[[bytes], bool]) -> int:

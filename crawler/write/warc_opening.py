@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from crawler.files.folders import sync_directory
-from crawler.write.cdxj.heads import capture_of
+from crawler.write.cdxj.heads import capture_of, may_follow
 from crawler.write.cdxj.making import final_path, index_of, serial_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes, open_index_of
 from crawler.write.gzip_members import (
@@ -44,7 +44,9 @@ def finish_open_file(path: Path, *, with_index: bool) -> None:
     if index is not None:
         index.remove()  # its last lines may be lost, or of records that are torn
     with path.open("rb") as file:
-        found = list(stretches(_indexed(members(file, is_ours=is_ours, max_bytes=HEAD_BYTES), index)))
+        found = list(
+            stretches(_indexed(members(file, is_ours=is_ours, may_follow=may_follow, max_bytes=HEAD_BYTES), index))
+        )
     kept = [stretch for stretch in found if stretch.is_intact]
     damaged = [stretch for stretch in found if not stretch.is_intact and not stretch.torn]
     torn_bytes = sum(stretch.end - stretch.start for stretch in found if stretch.torn)
@@ -78,7 +80,7 @@ def finish_open_file(path: Path, *, with_index: bool) -> None:
 def _remove_leftover(path: Path, final: Path) -> None:
     """Remove an open file of which there is a complete one. What that lacks is moved aside."""
     with path.open("rb") as file:
-        found = list(stretches(members(file, is_ours=is_ours, max_bytes=HEAD_BYTES)))
+        found = list(stretches(members(file, is_ours=is_ours, may_follow=may_follow, max_bytes=HEAD_BYTES)))
     lost = [stretch for stretch in found if not stretch.is_intact and not stretch.torn]
     if not _begins_with(final, path, [stretch for stretch in found if stretch.is_intact]):
         lost = [Stretch(0, path.stat().st_size, is_intact=False)]
@@ -107,7 +109,7 @@ def mend_archive(path: Path) -> list[Path]:
     Returns the files that hold these bytes now. If it is interrupted, repeat it; if the archive is intact by then, the
     next start makes the index. Raises `OSError`."""
     with path.open("rb") as file:
-        found = list(stretches(members(file, is_ours=is_ours, max_bytes=HEAD_BYTES)))
+        found = list(stretches(members(file, is_ours=is_ours, may_follow=may_follow, max_bytes=HEAD_BYTES)))
     kept = [stretch for stretch in found if stretch.is_intact]
     asides = _copy_aside(path, path, [stretch for stretch in found if not stretch.is_intact])
     if not asides:

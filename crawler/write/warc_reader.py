@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from crawler.page import Link, LinkKind
-from crawler.write.cdxj.heads import END, fields_of
+from crawler.write.cdxj.heads import END, fields_of, may_follow
 from crawler.write.cdxj.making import OPEN, archives
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members, members_from
 from crawler.write.warc_facts import OUTLINK
@@ -90,7 +90,9 @@ def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False
     """
     for path in archives(directory):
         with path.open("rb") as file:
-            for found in members(file, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES):
+            for found in members(
+                file, is_ours=is_ours, may_follow=may_follow, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES
+            ):
                 if isinstance(found, GzipMember):
                     capture = _capture(found.content)
                     del found  # as large as the capture

@@ -78,6 +78,17 @@ def read_head(content: bytes) -> Head | None:
     )
 
 
+def may_follow(before: bytes, head: bytes) -> bool:
+    """Whether one archive may have both records: they name the same warcinfo record, as far as they name one."""
+    names = _warcinfo_of(before), _warcinfo_of(head)
+    return None in names or names[0] == names[1]
+
+
+def _warcinfo_of(content: bytes) -> bytes | None:
+    fields = fields_of(content.partition(END)[0])
+    return fields.get(b"warc-record-id" if fields.get(b"warc-type") == b"warcinfo" else b"warc-warcinfo-id")
+
+
 def fields_of(head: bytes) -> dict[bytes, bytes]:
     """The fields after a first line by name, in lower case. The first of each name counts."""
     found: dict[bytes, bytes] = {}

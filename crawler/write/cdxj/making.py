@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from crawler.write.cdxj.heads import capture_of
+from crawler.write.cdxj.heads import capture_of, may_follow
 from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.sorting import sorted_lines
 from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members
@@ -72,7 +72,7 @@ def lines_of(archive: Path) -> Iterator[bytes]:
     """The lines of an archive in the order of its records, without the damaged ones and without what a crash tore."""
     name = final_path(archive).name
     with archive.open("rb") as file:
-        for found in members(file, is_ours=_is_record, max_bytes=HEAD_BYTES):
+        for found in members(file, is_ours=_is_record, may_follow=may_follow, max_bytes=HEAD_BYTES):
             capture = capture_of(found.content) if isinstance(found, GzipMember) else None
             if capture is not None:
                 yield line_of(capture, offset=found.start, length=found.end - found.start, filename=name)

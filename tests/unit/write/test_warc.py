@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from crawler.page import Fetched, NotModified, Page, PageRecord, Preference, Redirect, rfc3339
 from crawler.record import fetched_record
 from crawler.write import warc
-from crawler.write.cdxj.making import archives
+from crawler.write.cdxj.making import archives, lines_of
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_http import request_target
 from crawler.write.warc_members import Urns
@@ -529,6 +529,23 @@ async def test_an_archive_in_a_page_gives_no_records_when_its_own_is_damaged(tmp
     await sink.aclose()
     (final,) = tmp_path.glob("*.warc.gz")
     assert final.read_bytes() == whole + whole
+
+
+async def test_an_archive_of_ours_in_a_page_gives_no_records_when_a_crash_tears_its_own(tmp_path: Path) -> None:
+    theirs = await left_open(
+        tmp_path / "theirs", *(page(number, Random(number).randbytes(99_000)) for number in (8, 9))
+    )
+    path = await left_open(tmp_path / "now", page(1))
+    whole = path.read_bytes()
+    # What can't be compressed is stored as it is.
+    holder = zlib.compress(b"WARC/1.1\r\nX-Onceover-Number: 2\r\n\r\n" + theirs.read_bytes(), 0, wbits=31)
+    path.write_bytes(whole + holder[:-30])
+    assert {found.number for found in captures(path.parent, full_blocks=False) if isinstance(found, Capture)} == {1}
+    assert [found for found in captures(path.parent, full_blocks=False) if not isinstance(found, Capture)] == []
+    assert len(list(lines_of(path))) == 1
+    await WarcSink(path.parent, clock=lambda: NOON).aclose()
+    assert names_in(path.parent) == [path.name.removesuffix(".open")]
+    assert path.with_suffix("").read_bytes() == whole
 
 
 async def test_mending_that_is_broken_off_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
