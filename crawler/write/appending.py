@@ -47,6 +47,8 @@ class AppendFile:
                 sync_directory(path.parent)
             except BaseException:
                 os.close(self._fd)
+                if self.size == 0:  # whoever tries again may give it another name
+                    path.unlink(missing_ok=True)
                 raise
 
     def append(self, *pieces: bytes) -> None:

@@ -677,14 +677,15 @@ def test_warcio_s_own_command_accepts_the_files(tmp_path: Path) -> None:
     assert "failed" not in done.stdout
 
 
+@pytest.mark.parametrize("failing", ["write", "fsync"])
 async def test_a_disk_that_was_full_from_the_start_leaves_no_empty_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
-    sink = WarcSink(tmp_path)
+    sink = WarcSink(tmp_path, durability="power")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", no_space)
-        with pytest.raises(OSError, match="free some space"):
+        patch.setattr(os, failing, no_space)
+        with pytest.raises(OSError, match="No space left"):
             await sink.write(page(1), record_of(page(1), 1))
     await sink.aclose()
     assert names_in(tmp_path) == []
