@@ -51,8 +51,8 @@ class WatchedPart:
         """The last word of its process."""
         self.held_back: str | None = None
         """Why it gets no process, if that is known; see `end`."""
-        self._earlier: list[Status] = []
-        """The last status of each process that has died."""
+        self._earlier: list[tuple[str | None, Status]] = []
+        """The last status of each process that has died, or of all processes on a machine, with `agent`."""
         self.agent: str | None = None
         """The machine that runs it, whose processes `last_status` counts together; None if that is this one."""
         self.is_elsewhere = False
@@ -92,14 +92,16 @@ class WatchedPart:
         """The process is open."""
         self.opened = self.opened or opened
         if self.last_status is not None:
-            self._earlier.append(self.last_status)
+            self._earlier.append((self.agent, self.last_status))
         self.last_status, self.is_open = opened.status, True
 
     def attach(self, opened: Opened, status: Status, agent: str) -> None:
         """A process that `agent` runs is open. `status` is that of all its processes there."""
-        if self.agent == agent:
-            self.last_status = None
-        self.agent = agent
+        if self.last_status is not None:
+            self._earlier.append((self.agent, self.last_status))
+        # A part may move away and back.
+        self._earlier = [each for each in self._earlier if each[0] != agent]
+        self.agent, self.last_status = agent, None
         self.open(msgspec.structs.replace(opened, status=status))
 
     def note(self, status: Status) -> str | None:
@@ -124,7 +126,7 @@ class WatchedPart:
             status = _without_store(status)
         if status is None or not self._earlier:
             return status
-        runs = sum_statuses(dict(enumerate([*self._earlier, status])))
+        runs = sum_statuses(dict(enumerate([*(each for _, each in self._earlier), status])))
         return msgspec.structs.replace(
             runs,
             frontier=status.frontier,

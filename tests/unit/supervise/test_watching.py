@@ -59,6 +59,16 @@ def test_what_is_left_of_a_part_counts_where_it_is() -> None:
     assert (found.pages, found.frontier.admitted, found.visited.count) == (10, 20, 20)
 
 
+def test_a_part_that_moves_back_to_a_machine_counts_what_was_done_there_once() -> None:
+    part = WatchedPart()
+    for agent, pages in (("a", 5), ("b", 2), ("a", 6), ("b", 3)):
+        part.attach(opened(), status(pages=pages), agent)
+        part.lose()
+    found = part.status()
+    assert found is not None
+    assert found.pages == 6 + 3
+
+
 def opened() -> Opened:
     return Opened(new_seeds=1, resumed=False, choice=None, status=status(pages=0))
 
