@@ -10,8 +10,10 @@ def choose(cluster: Cluster, here: Mapping[int, int], *, max_parts: int, name: s
     """The parts that a machine has directories for, as many as it may run, then new ones that nobody has. `here` has
     the epochs of its directories. Machines begin with different ones, by their `name`."""
     yield Wanted(part=COORDINATOR)
-    own = sorted(here, key=lambda part: (not _is_held_by(cluster, part, name), part))[:max_parts]
-    yield from (Wanted(part=part, stored=here[part]) for part in own)
+    # Older copies get no lease, but people hear why. So they take no place of others.
+    old = {part for part, epoch in here.items() if epoch < cluster.parts[part].opened}
+    own = sorted(here.keys() - old, key=lambda part: (not _is_held_by(cluster, part, name), part))[:max_parts]
+    yield from (Wanted(part=part, stored=here[part]) for part in [*own, *sorted(old)])
     free = [
         state.number
         for state in cluster.parts

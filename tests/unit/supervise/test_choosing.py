@@ -61,6 +61,14 @@ def test_a_machine_takes_no_more_than_it_may_and_keeps_those_that_it_runs() -> N
     assert chosen(cluster, {0: 1, 1: 1, 2: 1}, max_parts=2) == {1: False, 2: False}
 
 
+def test_an_older_copy_of_a_part_takes_the_place_of_no_other() -> None:
+    """As one that was left behind when the part was copied to another machine. It is wanted, so that Redis says why it
+    can't be run."""
+    cluster = register("other", None, None, opened={0: 3, 1: 1})
+    assert chosen(cluster, {0: 2, 1: 1}, max_parts=1) == {0: False, 1: False}
+    assert chosen(cluster, {0: 2, 1: 1}, max_parts=2) == {0: False, 1: False, 2: True}
+
+
 def test_nobody_makes_a_part_that_another_one_holds_or_that_may_exist() -> None:
     assert chosen(register("other", None, opened={1: 3}), {}, max_parts=2) == {}
     assert chosen(register(None, None, is_first_server=False), {}, max_parts=2) == {}
