@@ -52,7 +52,7 @@ def same_of_all(texts: Mapping[int, str | None]) -> str | None:
     different = set(texts.values())
     if len(different) == 1:
         return different.pop()
-    return "; ".join(f"part {number}: {text}" for number, text in texts.items() if text is not None)
+    return "; ".join(f"part {number}: {text}" for number, text in texts.items() if text is not None) or None
 
 
 def sum_visited(parts: Sequence[VisitedStats]) -> VisitedStats:

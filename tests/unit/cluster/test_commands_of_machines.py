@@ -1,6 +1,7 @@
 """That commands on the directory of a machine speak of the parts that are there, and say which are not."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -236,6 +237,15 @@ async def _ask_status(directory: Path, url: str, *, ran: WatchedPart | None) -> 
                 reply = await channel.ask(GetStatus())
         await exchange.aclose()
     return reply
+
+
+def test_a_machine_that_has_no_part_yet_names_no_reason_of_parts(tmp_path: Path, server: RedisServer) -> None:
+    directory = made(tmp_path)
+    for part in HERE:
+        shutil.rmtree(directory / f"part-{part}")
+    refusal = asyncio.run(_ask_status(directory, server.url, ran=None))
+    assert isinstance(refusal, Refusal)
+    assert "no part of the crawl runs on this machine now; `onceover cluster" in refusal.message
 
 
 def test_a_machine_that_runs_no_part_says_why_and_what_it_has_done(tmp_path: Path, server: RedisServer) -> None:
