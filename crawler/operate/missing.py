@@ -10,9 +10,10 @@ from crawler.status import name_parts
 
 
 def notes_of_missing(path: Path) -> list[str]:
-    """Which parts what is read in `path` lacks, and why, so that nobody takes what is here for all."""
+    """Which parts what is read in `path` lacks, and why, so that nobody takes what is here for all. Without any part,
+    nothing is read."""
     layout = read_layout(path)
-    if layout is None:
+    if layout is None or not layout.directories_here(path):
         return []
     missing = missing_parts(path, layout)
     lacks = ((layout.elsewhere(path), "on other machines"), (missing, "whose directory is missing or can't be used"))
