@@ -77,6 +77,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             log_reload(reply)
 
     @property
+    def paused(self) -> str | None:
+        """Why an operator has paused it; None if none has."""
+        frontier = self.crawl.frontier
+        return frontier.paused if isinstance(frontier, Pausing) else None
+
+    @property
     def has_urls(self) -> bool:
         stats = self.crawl.frontier.describe()
         return bool(stats.pending or stats.retrying)

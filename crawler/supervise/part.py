@@ -293,4 +293,5 @@ class _RunningPart:
         while True:
             await asyncio.sleep(PROGRESS_S)
             if self._line.is_calm:
-                self._line.send(Progress(status=run.crawl.gauge.status(), is_idle=links.is_idle))
+                status = run.crawl.gauge.status()
+                self._line.send(Progress(status=status, is_idle=links.is_idle, paused=run.paused))

@@ -96,6 +96,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
     status: Status
     is_idle: bool
     """Whether it is worth asking if the crawl is complete."""
+    paused: str | None = None
+    """Why its operator has paused it; None if it is not paused."""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):

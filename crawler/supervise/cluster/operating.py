@@ -62,11 +62,12 @@ async def answer_operator(agent: CrawlAgent, *, stop: Callable[[bool], object]) 
 def _status_of_none(agent: CrawlAgent, known: Status) -> CrawlStatus:
     """The status of a machine that has run parts, and runs none now."""
     directories = agent.plan.directories
+    left = {number: part for number, part in agent.here.watched.items() if not part.is_elsewhere}
     return CrawlStatus(
         directory=str(agent.plan.directory.path),
         running=True,
         pid=os.getpid(),
-        paused=None,
+        paused=same_of_all({number: part.paused for number, part in left.items()}),
         frontier=known.frontier,
         run=known,
         parts=[

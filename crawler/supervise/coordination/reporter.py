@@ -35,7 +35,8 @@ class Reporter:
         match message:
             case Rebuilding(what=what, urls=urls):
                 self._tell(f"part {number}: rebuilding {what}: {number_of(urls, 'URL')} so far.")
-            case Progress(status=status):
+            case Progress(status=status, paused=paused):
+                part.paused = paused
                 if (change := part.note(status)) is not None:
                     self._tell(f"part {number} {change}")
             case Warned(kind=kind, text=text):

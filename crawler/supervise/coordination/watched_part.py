@@ -49,6 +49,8 @@ class WatchedPart:
         """The last that a process has said."""
         self.last: Ended | Failed | None = None
         """The last word of its process."""
+        self.paused: str | None = None
+        """Why its operator has paused it, as its last process has said. Only this machine knows."""
         self.held_back: str | None = None
         """Why it gets no process, if that is known; see `end`."""
         self._earlier: list[tuple[str | None, Status]] = []

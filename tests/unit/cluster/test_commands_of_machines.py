@@ -21,11 +21,13 @@ from crawler.disk.layout import read_layout, write_layout
 from crawler.engine import Ending
 from crawler.operate.cluster.reaching import settings_of_machine
 from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.line.messages import Progress
 from crawler.parts.ownership import Ownership
 from crawler.supervise.cluster.agent import CrawlAgent
 from crawler.supervise.cluster.joining import join
 from crawler.supervise.cluster.messages import WIRE
 from crawler.supervise.cluster.operating import answer_operator
+from crawler.supervise.coordination.reporter import Reporter
 from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.testing.loops import run_in_virtual_time
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -256,12 +258,12 @@ def test_a_machine_that_runs_no_part_says_why_and_what_it_has_done(tmp_path: Pat
     ran = WatchedPart()
     ran.begin(lambda _: None, pid=None)
     ran.open(opened())
-    ran.note(status(pages=5))
+    Reporter(lambda _: None).take(0, ran, Progress(status=status(pages=5), is_idle=True, paused="rain"))
     ran.end("its lease was lost: Redis is away")
     found = asyncio.run(_ask_status(directory, server.url, ran=ran))
     assert isinstance(found, CrawlStatus)
     assert found.run is not None
-    assert (found.running, found.run.pages) == (True, 5)
+    assert (found.running, found.paused, found.run.pages) == (True, "rain", 5)
     assert found.run.waiting == "the part does not run: its lease was lost: Redis is away"
     errors = [(each.part, each.error) for each in found.parts or ()]
     assert errors == [(0, "its lease was lost: Redis is away"), (2, "waits for its lease")]
