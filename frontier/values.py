@@ -247,6 +247,8 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Admitted URLs that damage has destroyed without a trace."""
     gaps: int = 0
     """How often links from another part of the crawl were lost on their way."""
+    generation: int = 0
+    """How often URLs were forgotten, or merged into others by new rules. What is then found again is a new URL."""
     inactive_queues: int = 0
     """Queues with URLs that wait to become active, or that rest and were spilled to the store."""
     retired: int = 0

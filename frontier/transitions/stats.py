@@ -46,6 +46,7 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
         quarantined=counters.quarantined,
         lost=counters.lost,
         gaps=counters.gaps,
+        generation=counters.generation,
         inactive_queues=max(0, counters.queues - len(schedule)),
         retired=counters.retired_urls,
         retired_queues=counters.retired_queues,

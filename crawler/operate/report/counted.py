@@ -27,15 +27,16 @@ class Counted:
         for visit in visits:
             self._add(visit, is_last=True, is_current=True)
 
-    def add_records(self, directories: Collection[Path], canonical: Canonical) -> None:
-        """The visits that records tell of. If URLs were fetched again, the records are read once more for that."""
+    def add_records(self, directories: Collection[Path], canonical: Canonical, *, has_forgotten: bool = False) -> None:
+        """The visits that records tell of. If URLs were fetched again, the records are read once more for that; so
+        they are if the crawl `has_forgotten` URLs, which may have been fetched anew."""
         extents = extents_now(*directories)
-        self.has_repeats = may_have_repeats(extents)
+        self.has_repeats = has_forgotten or may_have_repeats(extents)
         if not self.has_repeats:
             self.add(recorded_visits(extents))
             return
         with closing(temporary_database()) as database:
-            last_visits = LastVisits(database, canonical, recorded_visits(extents))
+            last_visits = LastVisits(database, canonical, recorded_visits(extents), has_forgotten=has_forgotten)
             for visit in recorded_visits(extents):
                 is_last, is_current = last_visits.judge(visit)
                 self._add(visit, is_last=is_last, is_current=is_current)

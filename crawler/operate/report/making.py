@@ -61,14 +61,24 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
     canonical = names_of(directory)
-    counted.add_records(directories, canonical)
+    has_forgotten = status.frontier.generation > 0
+    counted.add_records(directories, canonical, has_forgotten=has_forgotten)
     external = counted.checks.found()
     if counted.has_repeats and external is not None and external.dead:
-        external = msgspec.structs.replace(external, dead=count_dead_checks(directories, canonical))
+        dead = count_dead_checks(directories, canonical, has_forgotten=has_forgotten)
+        external = msgspec.structs.replace(external, dead=dead)
     made = Lists()
     if lists and directories:
         sitemaps = partial(_sitemaps_of, directory)
-        made = make_lists(directories, lists, canonical, limit, seeds=_seeds(directory), sitemaps_of=sitemaps)
+        made = make_lists(
+            directories,
+            lists,
+            canonical,
+            limit,
+            has_forgotten=has_forgotten,
+            seeds=_seeds(directory),
+            sitemaps_of=sitemaps,
+        )
     hosts = counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories))
     robots: Mapping[str, RobotsForm] = {}
     # It may have ended meanwhile, or have begun.

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -127,6 +128,30 @@ def test_parts_are_summed_up_like_the_same_crawl_in_one(tmp_path: Path) -> None:
     of_parts = [report_of(parts, "--part", str(number)) for number in range(PARTS)]
     assert sum(each.summary.pages for each in of_parts) == PAGES
     assert sum(each.hosts.count for each in of_parts) == len(HOSTS)
+
+
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_a_url_that_was_forgotten_and_fetched_anew_counts_by_its_last_visit(tmp_path: Path, parts: int) -> None:
+    crawl = make(tmp_path / "crawl", parts=parts)
+    before = report_of(crawl)
+    (again, *_) = [line["url"] for line in crawl.exported() if line["state"] == "failed"]
+    assert crawl.do("forget", str(again)).code == 0
+    for directory in record_directories(crawl.directory):
+        file = record_files(directory)[-1]
+        for line in file.read_bytes().splitlines():
+            record = msgspec.json.decode(line, type=dict[str, Any])
+            if record["url"] == again:
+                anew = record | {
+                    "number": record["number"] + 1_000,
+                    "size_bytes": 5,
+                    "state": "done",
+                    "reason": None,
+                    "status": 200,
+                }
+                file.write_bytes(file.read_bytes() + msgspec.json.encode(anew) + b"\n")
+    after = report_of(crawl)
+    assert (after.summary.pages, after.summary.failed) == (before.summary.pages + 1, before.summary.failed - 1)
+    assert sum(after.summary.statuses.values()) == sum(before.summary.statuses.values()) + 1
 
 
 def test_a_record_that_was_written_again_counts_once_and_a_torn_one_not_at_all(tmp_path: Path) -> None:

@@ -360,6 +360,22 @@ def test_of_a_url_that_was_fetched_again_the_last_copy_counts(tmp_path: Path) ->
     assert [(each.rule, each.links) for each in found.refused] == [("scope", 1)]
 
 
+def test_a_page_that_was_forgotten_and_fetched_anew_is_listed_once(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", digest="X", size_bytes=9, content_type="text/html"),
+        record(2, "/", visit=2, status=304),
+        record(3, "/", digest="X", size_bytes=9, content_type="text/html"),
+        record(4, "/", visit=2, status=304),
+    )
+    lists = make_lists([directory], ["duplicates", "largest"], str, None, has_forgotten=True)
+    assert lists.duplicates == []
+    assert [row.url for row in lists.largest or ()] == ["http://a.test/"]
+    counted = Counted()
+    counted.add_records([directory], str, has_forgotten=True)
+    assert (counted.totals.statuses.counts(), counted.totals.types.counts()) == ({"304": 1}, {"text/html": 1})
+
+
 def test_types_and_refused_links_are_those_of_the_copy_that_is_current(tmp_path: Path) -> None:
     directory = written(
         tmp_path / "records",

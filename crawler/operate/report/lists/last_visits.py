@@ -30,9 +30,17 @@ class LastVisits:
     """Knows the last visit to each URL, which says what became of the URL. The last visit that was not answered by 304
     is *current*: it says what the page holds, because a 304 says that the copy before it still holds.
 
-    A URL that was visited once costs nothing."""
+    A URL that was visited once costs nothing, unless the crawl `has_forgotten` URLs: the first visit after that counts
+    as visit 1 again."""
 
-    def __init__(self, database: sqlite3.Connection, canonical: Canonical, visits: Iterable[AnyVisit]) -> None:
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        canonical: Canonical,
+        visits: Iterable[AnyVisit],
+        *,
+        has_forgotten: bool = False,
+    ) -> None:
         self._database = database
         self._canonical = canonical
         rows = Rows(
@@ -43,7 +51,7 @@ class LastVisits:
         self._has_any = False
         database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, last INTEGER, current INTEGER) WITHOUT ROWID")
         for visit in visits:
-            if visit.visit > 1:
+            if has_forgotten or visit.visit > 1:
                 self._has_any = True
                 rows.add(self._name(visit), visit.number, 0 if _tells_nothing(visit) else visit.number)
         rows.write()

@@ -46,13 +46,16 @@ def make_lists(
     canonical: Canonical,
     limit: int | None,
     *,
+    has_forgotten: bool = False,
     seeds: Collection[str] = (),
     sitemaps_of: SitemapsOf = lambda _: (),
 ) -> Lists:
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
-    and all of the others. `seeds` are the names of those that are no orphans."""
+    and all of the others. `has_forgotten`: whether URLs may have been fetched anew. `seeds` are the names of those that
+    are no orphans."""
     with closing(temporary_database()) as database:
-        making = _Making(directories, sections, database, canonical, seeds=seeds, most=MOST if limit is None else limit)
+        records = _Records(directories, database, canonical, has_forgotten=has_forgotten)
+        making = _Making(records, sections, database, canonical, seeds=seeds, most=MOST if limit is None else limit)
         making.read()
         making.find_links(sitemaps_of)
         return making.lists(limit)
@@ -63,7 +66,7 @@ class _Making:
 
     def __init__(
         self,
-        directories: Collection[Path],
+        records: "_Records",
         wanted: Collection[str],
         database: sqlite3.Connection,
         canonical: Canonical,
@@ -73,7 +76,7 @@ class _Making:
     ) -> None:
         self._wanted = frozenset(wanted)
         self._canonical = canonical
-        self._records = _Records(directories, database, canonical)
+        self._records = records
         self._endings = Endings(database, canonical)
         self._linking = Linking(database, canonical)
         self._dead = self._redirecting = 0
@@ -161,10 +164,10 @@ class _Making:
         return Lists(**made, more=more)
 
 
-def count_dead_checks(directories: Collection[Path], canonical: Canonical) -> int:
+def count_dead_checks(directories: Collection[Path], canonical: Canonical, *, has_forgotten: bool = False) -> int:
     """How many URLs out of scope answer with an error, or not at all, to which a page links as it is now."""
     with closing(temporary_database()) as database:
-        records = _Records(directories, database, canonical)
+        records = _Records(directories, database, canonical, has_forgotten=has_forgotten)
         endings, linking = Endings(database, canonical), Linking(database, canonical)
         for listed in records.current():
             endings.add(listed)
@@ -177,9 +180,16 @@ def count_dead_checks(directories: Collection[Path], canonical: Canonical) -> in
 class _Records:
     """Records as far as they are written now, to be read several times."""
 
-    def __init__(self, directories: Collection[Path], database: sqlite3.Connection, canonical: Canonical) -> None:
+    def __init__(
+        self,
+        directories: Collection[Path],
+        database: sqlite3.Connection,
+        canonical: Canonical,
+        *,
+        has_forgotten: bool,
+    ) -> None:
         self._extents = extents_now(*directories)
-        self.is_current = LastVisits(database, canonical, self.all()).is_current
+        self.is_current = LastVisits(database, canonical, self.all(), has_forgotten=has_forgotten).is_current
 
     def all(self) -> Iterator[Listed]:
         return read_extents(Listed, self._extents, last_only=True)
