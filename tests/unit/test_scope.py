@@ -51,6 +51,12 @@ def refusal(limits: Scope, target: Target, *, kind: LinkKind = LinkKind.LINK) ->
         ("host", "https://a.example.org/x/", ["http://a.example.org/"], ["https://b.example.org/", "https://example.org/"]),
         ("host", "http://127.0.0.1:8001/", ["http://127.0.0.1:8001/x"], ["http://127.0.0.1:8002/", "http://127.0.0.1/"]),
         ("domain", "https://a.example.co.uk/", ["https://b.c.example.co.uk/"], ["https://other.co.uk/"]),
+        (
+            "domain",
+            "https://example.org:8443/",
+            ["http://a.example.org:8443/"],
+            ["https://example.org/", "https://a.example.org:8080/"],
+        ),
         ("domain", "http://192.0.2.1/", ["http://192.0.2.1/x"], ["http://192.0.2.2/"]),
         (
             "prefix",
