@@ -12,8 +12,12 @@ from config.problems import Problem
 from config.schema.crawl import Crawl
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-"""RFC 1952, RFC 8878. Neither beginning is UTF-8."""
+_OTHER_FORMS: Final = {
+    b"\x1f\x8b": "gzip; unpack the file first",
+    b"\x28\xb5\x2f\xfd": "zstd; unpack the file first",
+    b"PK\x03\x04": "a ZIP file, as a spreadsheet is one; save the list as text",
+}
+"""RFC 1952, RFC 8878, APPNOTE.TXT of PKWARE. No list of URLs begins so."""
 
 
 class Seed(msgspec.Struct, frozen=True, gc=False):
@@ -62,9 +66,9 @@ def read_seeds(data: bytes, *, name: str) -> list[Seed] | Problem:
     comment. `name` is the file, for messages."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return Problem("expected seeds in UTF-8, found UTF-16; save the file as UTF-8", where=name)
-    for beginning, form in _PACKED.items():
+    for beginning, form in _OTHER_FORMS.items():
         if data.startswith(beginning):
-            return Problem(f"expected seeds in UTF-8, found {form}; unpack the file first", where=name)
+            return Problem(f"expected seeds in UTF-8, found {form}", where=name)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -125,6 +125,10 @@ def test_other_files_are_found_here_and_stay_the_same_elsewhere(
             "seeds.txt: expected seeds in UTF-8, found gzip; unpack the file first",
         ),
         (b"\x28\xb5\x2f\xfd\x04", "seeds.txt: expected seeds in UTF-8, found zstd; unpack the file first"),
+        (
+            b"PK\x03\x04\x14\x00[Content_Types].xml",
+            "seeds.txt: expected seeds in UTF-8, found a ZIP file, as a spreadsheet is one; save the list as text",
+        ),
     ],
 )
 def test_a_seed_file_that_is_not_utf_8_is_refused(data: bytes, problem: str, tmp_path: Path) -> None:
