@@ -215,6 +215,14 @@ def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     assert "move it away: `verify --repair` then writes it anew from the records" in damaged
 
 
+def test_a_row_of_another_crawl_is_found_by_its_url_and_replaced(crawl: Path) -> None:
+    """Two crawls of one name replace rows of each other, which may agree in all but the URL."""
+    change_table(crawl, "UPDATE pages SET url = 'http://other.test/' WHERE number = 1")
+    assert only_problem(crawl).endswith("number 1 is http://other.test/ in the sink sqlite")
+    ended = onceover("inspect", "crawl", "verify", "--repair", cwd=crawl.parent)
+    assert (ended.code, ended.err) == (COMPLETE, "the sink sqlite: 1 page written again\n")
+
+
 def test_a_server_that_is_away_has_lost_nothing(crawl: Path) -> None:
     text = (crawl / "crawl.toml").read_text()
     nowhere = '[[output.sink]]\nbackend = "postgres"\noptions = {dsn = "postgresql://crawl@127.0.0.1:1/pages"}\n'

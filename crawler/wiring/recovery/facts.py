@@ -238,14 +238,24 @@ class Facts:
                 if one != other and is_told and (is_whole or not is_archive):
                     yield Disagreement(number, url, what, one, other)
 
+    def of_other_urls(self, source: int) -> Iterator[tuple[int, str, str]]:
+        """Settled numbers that a sink has for another URL than the records: number, and both URLs."""
+        query = """
+            SELECT a.number, a.url, b.url FROM told AS a JOIN told AS b ON b.source = ? AND b.number = a.number
+            JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
+            WHERE a.source = ? AND a.url != b.url
+        """
+        return self._rows(query, source, Source.RECORDS)
+
     def note_wanted(self, source: int) -> int:
-        """Note the settled numbers that a sink lacks, or of which it contradicts the records, as in `disagreements`.
-        Returns how many these are."""
+        """Note the settled numbers that a sink lacks, or of which it contradicts the records, as in `disagreements` and
+        `of_other_urls`. Returns how many these are."""
         query = """
             INSERT INTO wanted SELECT ?, a.number FROM told AS a
             JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
             LEFT JOIN told AS b ON b.source = ? AND b.number = a.number WHERE a.source = ?
-            AND (b.number IS NULL OR a.state != b.state OR a.status IS NOT b.status OR a.digest != b.digest)
+            AND (b.number IS NULL OR a.url != b.url
+                 OR a.state != b.state OR a.status IS NOT b.status OR a.digest != b.digest)
         """
         return self._database.execute(query, (source, source, Source.RECORDS)).rowcount
 

@@ -237,6 +237,9 @@ class Verification:
         for found in self._facts.disagreements(source, among=teller):
             message = f"number {found.number} has the {found.what} {found.other} in {name}, and {found.one} in "
             yield Problem("different", found.url, message + self._names.get(teller, _LEDGER))
+        # The ledger knows canonical URLs alone.
+        for number, url, other in self._facts.of_other_urls(source) if source >= Source.FIRST_SINK else ():
+            yield Problem("different", url, f"number {number} is {other} in {name}")
         for number, url in self._facts.of_two_urls(source):
             yield Problem("number", url, f"number {number} is in {name} for another URL, too")
 
