@@ -19,7 +19,7 @@ from crawler.library.opening import changed_settings, lock_crawl_in_loop, open_r
 from crawler.library.page import CrawledPage
 from crawler.library.result import CrawlResult
 from crawler.library.running import EngineTask
-from crawler.seams import LinkExtractor, Sink
+from crawler.seams import Begins, LinkExtractor, Sink
 from crawler.status import Status, when_done
 from crawler.wiring.additions import Additions
 from crawler.wiring.plugins.checks import Method, find_misfit, missing_methods
@@ -112,7 +112,8 @@ class Crawl:
     async def open(self) -> Self:
         """The same as entering the context, for a crawl that several cells of a notebook use; `aclose` ends it.
 
-        Raises `ConfigError`, `DirectoryRefused`, `StoreRefused` and `StoreFailed`, with what to do.
+        Raises `ConfigError`, `DirectoryRefused`, `StoreRefused` and `StoreFailed`, with what to do, and what `begin` of
+        a sink raises.
         """
         if self._was_opened:
             raise RuntimeError("a Crawl is opened once: make another one to continue the crawl")
@@ -124,6 +125,9 @@ class Crawl:
                 stack.push_async_callback(sink.aclose)
             locking = lock_crawl_in_loop(loaded, fresh=self._fresh, additions=self._additions)
             directory = await stack.enter_async_context(locking)
+            for sink in self._sinks:
+                if isinstance(sink, Begins):
+                    await sink.begin()
             changed = changed_settings(loaded)
             opening = open_run(
                 loaded, directory, rebuild=self._rebuild, on_rebuild=log_rebuild(), additions=self._additions

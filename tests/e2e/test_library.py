@@ -411,6 +411,40 @@ async def test_a_page_is_in_no_sink_before_its_turn_is_over(tmp_path: Path, web:
     assert {record.url for record in sink.records} >= {page.url}
 
 
+class Connecting(Kept):
+    """A sink that must begin, as one on a server, before it is written to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error = error
+        self.has_begun = False
+
+    async def begin(self) -> None:
+        if self.error is not None:
+            raise self.error
+        self.has_begun = True
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        assert self.has_begun
+        await super().write(page, record)
+
+
+async def test_own_sinks_begin_before_the_first_page(tmp_path: Path, web: Web) -> None:
+    sink = Connecting()
+    async with crawl_of(web, tmp_path / "crawl", sinks=[sink]) as crawl:
+        assert (await crawl.run()).ending is Ending.COMPLETE
+    assert sink.records == list(read_records(tmp_path / "crawl" / "records"))
+
+
+async def test_an_own_sink_that_can_not_begin_keeps_the_crawl_closed(tmp_path: Path, web: Web) -> None:
+    sink = Connecting(ValueError("wrong password"))
+    with pytest.raises(ValueError, match="wrong password"):
+        await crawl_of(web, tmp_path / "crawl", sinks=[sink]).open()
+    assert sink.is_closed
+    async with crawl_of(web, tmp_path / "crawl") as crawl:  # nothing holds the directory
+        assert (await crawl.run()).ending is Ending.COMPLETE
+
+
 class Away(Kept):
     """A sink that can't write for a while."""
 
