@@ -76,6 +76,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     earlier: tuple[str, ...] = ()
     """Directories whose output belongs to the crawl too, from before it was divided as it is now: names in that of the
     crawl, or `.` for the directory of the crawl itself."""
+    earlier_divisions: tuple[tuple[str, ...], ...] = ()
+    """The same, the oldest first, by the division in which they were; but for those of which that is not known."""
     earlier_lineages: dict[str, int] = {}  # by directory, as far as the crawl was divided here
     next_lineage: int
     """The lowest one that was never used."""
@@ -103,6 +105,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
             generation=secrets.token_hex(8),
             parts=tuple(PartPlace(directory=name, lineage=first + number) for number, name in enumerate(names)),
             earlier=(*(() if before is None else before.earlier), *sources),
+            earlier_divisions=(*(() if before is None else before.earlier_divisions), tuple(sources)),
             earlier_lineages=({} if before is None else before.earlier_lineages) | sources,
             next_lineage=first + parts,
             retired=None if before is None else before.retired_now,
@@ -174,7 +177,7 @@ def _read(path: Path) -> Layout | None:
         or len({*names}) < len(names)
         or len({*lineages}) < len(lineages)
         or any(not _is_name(name) for name in names)
-        or any(not (_is_name(name) or name == ".") for name in layout.earlier)
+        or any(not (_is_name(name) or name == ".") for name in chain(layout.earlier, *layout.earlier_divisions))
         or any(not 0 <= lineage < layout.next_lineage <= MAX_LINEAGE + 1 for lineage in lineages)
     ):
         raise DirectoryRefused(

@@ -7,7 +7,7 @@ A file is listed before it is deleted. So whoever misses a page can tell that it
 leaves a file that the next pass deletes. After many more, it is only counted (`shorten`), so that the list stays short.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
@@ -16,6 +16,7 @@ import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import read_layout, replaced_directories, whole_crawl
 from crawler.files.content import read_file
 from crawler.files.replacing import replace_file
 from crawler.page.number_set import NumberSet
@@ -135,6 +136,21 @@ def read_pruned(directory: CrawlDirectory) -> Pruned:
             "version that wrote it"
         )
     return found
+
+
+def lacked_before(part: Path, *, lacks: Callable[[Pruned], bool], began: Callable[[Pruned], bool]) -> bool:
+    """Whether the crawl of a part `lacks` something from before it was divided as it is now, for which some part of a
+    later division has not `began` anew. Raises `DirectoryRefused`."""
+    whole = whole_crawl(part)
+    layout = None if whole == part else read_layout(whole)
+    divisions = () if layout is None else layout.earlier_divisions
+    lacking = False
+    for names in divisions:
+        found = [read_pruned(CrawlDirectory(whole / name)) for name in names]
+        lacking = any(lacks(each) or (lacking and not began(each)) for each in found)
+    known = {whole / name for names in divisions for name in names}
+    others = [CrawlDirectory(each) for each in replaced_directories(part) if each not in known]
+    return lacking or any(lacks(read_pruned(each)) for each in others)
 
 
 def why_list_is_lost(directory: CrawlDirectory) -> str | None:

@@ -13,7 +13,7 @@ import msgspec
 from crawler.background import Repeating
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import replaced_directories
-from crawler.disk.pruned import Cycle, read_pruned, write_pruned
+from crawler.disk.pruned import Cycle, lacked_before, read_pruned, write_pruned
 from crawler.page import rfc3339
 from crawler.prune.choosing import Keep
 from crawler.prune.cycles import is_over, renumbered, with_next
@@ -227,8 +227,10 @@ class Keeping:
             each.cycles or each.total("warc").files for each in (pruned, *before)
         )
         if archives:
-            lacked_before = not pruned.cycles and any(each.lacks_pages for each in before)
-            return pruned.lacks_pages or lacked_before or (is_resumed and not has_archive)
+            lacks_before = not pruned.cycles and lacked_before(
+                self._own.original, lacks=lambda each: each.lacks_pages, began=lambda each: bool(each.cycles)
+            )
+            return pruned.lacks_pages or lacks_before or (is_resumed and not has_archive)
         if has_archive and not pruned.lacks_pages:
             write_pruned(self._own, msgspec.structs.replace(pruned, lacks_pages=True))
         # As after `onceover prune`: the records of the present cycle may say only that these pages have not changed.

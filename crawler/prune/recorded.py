@@ -12,7 +12,7 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import replaced_directories
-from crawler.disk.pruned import Began, Cycle, read_pruned, write_pruned
+from crawler.disk.pruned import Began, Cycle, lacked_before, read_pruned, write_pruned
 from crawler.page import rfc3339
 from crawler.prune.finished import output_files
 from frontier import VisitsSince
@@ -38,8 +38,10 @@ def recorded_since(
         if has_records and not pruned.lacks_records:
             write_pruned(own, msgspec.structs.replace(pruned, lacks_records=True))
         return VisitsSince()
-    lacked_before = pruned.records is None and any(each.lacks_records for each in before)
-    if pruned.lacks_records or lacked_before or (is_resumed and not has_records):
+    lacks_before = pruned.records is None and lacked_before(
+        own.original, lacks=lambda each: each.lacks_records, began=lambda each: each.records is not None
+    )
+    if pruned.lacks_records or lacks_before or (is_resumed and not has_records):
         now, latest = clock(), latest_at()
         latest = None if latest is None else max(latest, now)
         began = Began(began=rfc3339(now), number=next_number(), latest_at=latest)

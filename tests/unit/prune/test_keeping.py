@@ -13,7 +13,7 @@ import pytest
 
 from config import Loaded, load
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import Layout, write_layout
+from crawler.disk.layout import Layout, read_layout, write_layout
 from crawler.disk.pruned import Cycle, Pruned, read_pruned, write_pruned
 from crawler.page import NotModified, Page, rfc3339
 from crawler.prune import following
@@ -331,6 +331,42 @@ def test_a_part_heeds_what_the_archive_lacked_before_the_crawl_was_divided(
     for _ in range(2):
         assert [_began_anew(each) for each in parts] == [noted != Pruned()] * 2
     assert [each.path.name for each in parts if read_pruned(each).cycles] == begins
+
+
+def test_what_the_archive_lacked_counts_until_each_part_has_begun_anew(tmp_path: Path) -> None:
+    """Also if the crawl is divided again and again."""
+    before = write(tmp_path / "before", [whole(0)])
+    write_pruned(before, Pruned(lacks_pages=True))
+    began = Pruned(cycles=[Cycle(began=rfc3339(NOW), first=0)])
+    layout = Layout.begin(1)
+    for earlier, noted, begins in (
+        ([("before",), ("a", "b")], {"a": began, "b": began}, False),
+        ([("before",), ("a", "b")], {"a": began}, True),
+        ([("before",), ("a", "b"), ("c",)], {"a": began, "c": began}, False),
+        ([("before",), ("a", "b"), ("c",)], {"a": began, "b": Pruned(lacks_pages=True)}, True),
+        ([("a", "b")], {"a": began, "b": began}, True),  # nobody knows when "before" was replaced
+    ):
+        for name in ("a", "b", "c"):
+            (tmp_path / name).mkdir(exist_ok=True)
+            write_pruned(CrawlDirectory(tmp_path / name), noted.get(name, Pruned()))
+        (tmp_path / "part-0" / "pruned.json").unlink(missing_ok=True)
+        names = ("before", *(name for names in earlier if names != ("before",) for name in names))
+        write_layout(tmp_path, msgspec.structs.replace(layout, earlier=names, earlier_divisions=tuple(earlier)))
+        part = CrawlDirectory(tmp_path / "part-0")
+        _began_anew(part)
+        assert bool(read_pruned(part).cycles) is begins
+
+
+def test_a_division_notes_which_parts_it_replaces(tmp_path: Path) -> None:
+    layout = None
+    for parts in (2, 3):
+        layout = Layout.after(layout, tmp_path, parts)
+        for path in layout.directories(tmp_path):
+            path.mkdir()
+        write_layout(tmp_path, layout)
+    assert layout is not None
+    assert layout.earlier_divisions == ((".",), ("part-0", "part-1"))
+    assert read_layout(tmp_path) == layout
 
 
 class _Returning:
