@@ -182,22 +182,25 @@ async def _keep_running(display: Coroutine[None, None, None]) -> None:
 
 def in_event_loop(work: Callable[[], Coroutine[None, None, _Result]]) -> _Result:
     """Run what runs a crawl. Raises `click.Abort` if it was cancelled."""
-    # A signal between the making of a coroutine and its start would leave one that was never awaited.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
     async def begin() -> _Result:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return await work()
 
-    # A task that raises SystemExit leaves this pending. As it is frozen, no collection destroys and complains of it.
-    running = begin()
-    # Reference counting frees most objects of a page. The default frequency of garbage collection costs 5 % of the
-    # rate.
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
-    # While a thread reads a large page, the event loop waits this long for the interpreter each time it wakes up.
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
+        # A signal between the making of a coroutine and its start would leave one that was never awaited. One that
+        # comes right before is raised from here, with all of them blocked.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())
+        # A task that raises SystemExit leaves this pending. As it is frozen, no collection destroys and complains of
+        # it.
+        running = begin()
+        # Reference counting frees most objects of a page. The default frequency of garbage collection costs 5 % of the
+        # rate.
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 100)
+        # While a thread reads a large page, the event loop waits this long for the interpreter each time it wakes up.
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(running)
     except asyncio.CancelledError:
