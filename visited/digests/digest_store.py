@@ -66,7 +66,8 @@ class DigestStore:
         if not self._directory.exists():
             raise SnapshotRefused(f"the store {self._directory} is missing; rebuild it")
         try:
-            db = plyvel.DB(str(self._directory), create_if_missing=False, paranoid_checks=True)
+            with _telling_open_files(self._directory):
+                db = plyvel.DB(str(self._directory), create_if_missing=False, paranoid_checks=True)
         except plyvel.Error as error:
             raise SnapshotRefused(
                 f"the store {self._directory} can't be opened: {message_of(error)}; rebuild it"
@@ -215,7 +216,24 @@ def _files_of(directory: Path, sequence: int) -> _Files:
     return _Files(sequence, size_bytes, tables)
 
 
+@contextmanager
+def _telling_open_files(directory: Path) -> Iterator[None]:
+    """A store that can't be opened because too many files are open is not damaged: raise what the system says."""
+    try:
+        yield
+    except plyvel.IOError as error:
+        for number in (errno.EMFILE, errno.ENFILE):
+            if os.strerror(number) in message_of(error):
+                raise OSError(number, os.strerror(number), str(directory)) from error
+        raise
+
+
 def _open(directory: Path) -> plyvel.DB:
+    with _telling_open_files(directory):
+        return _open_database(directory)
+
+
+def _open_database(directory: Path) -> plyvel.DB:
     return plyvel.DB(
         str(directory),
         # If LevelDB can't see a database that is there, as after an error of the disk, it must not replace it.

@@ -1,5 +1,8 @@
 """The exact set on disk is, after a crash, what its last snapshot says."""
 
+import errno
+import os
+import resource
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -7,6 +10,7 @@ from pathlib import Path
 import plyvel
 import pytest
 
+from crawler.cli.errors import error_text
 from tests.unit.visited.sets import dumped, urls_of
 from visited import SnapshotRefused
 from visited.digests.exact_leveldb import LevelDBSet
@@ -132,3 +136,24 @@ async def test_tens_of_thousands_of_files_are_not_counted_at_each_look(
     assert counted == [tmp_path / "set"]
     await visited.aclose()
     assert visited.describe().disk_bytes == 0
+
+
+async def test_too_many_open_files_are_no_damage_and_are_told(tmp_path: Path) -> None:
+    visited = LevelDBSet(tmp_path / "set", spill=10)
+    await visited.add_many(urls_of(0, 100))
+    file = dumped(visited)
+    await visited.aclose()
+    again = LevelDBSet(tmp_path / "set", spill=10)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    last = os.dup(0)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, before[1]))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EMFILE)) as raised:
+            again.load(BytesIO(file))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        os.close(last)
+    assert "raise the limit of open files (`ulimit -n`)" in error_text(raised.value)
+    again.load(BytesIO(file))
+    assert len(again) == 100
+    await again.aclose()
