@@ -14,7 +14,7 @@ def test_a_signal_that_comes_right_before_they_are_blocked_leaves_none_of_them_b
 ) -> None:
     change = signal.pthread_sigmask
 
-    def interrupted(how: int, numbers: Iterable[int]) -> set[signal.Signals]:
+    def interrupted(how: int, numbers: Iterable[int]) -> set[int | signal.Signals]:
         """As Python raises what has come meanwhile after the system has changed the mask."""
         blocked = list(numbers)
         before = change(how, blocked)
