@@ -11,7 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from frontier.clock import steady_clock, told_entry
+from frontier.clock import steady_clock
+from frontier.descriptions import told_entry
 from frontier.part_links import StoredPartLinks
 from frontier.queues.settings import QueueSettings
 from frontier.sending.outgoing import open_outgoing

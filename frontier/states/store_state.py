@@ -5,8 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from frontier.clock import told_entry, told_health, told_time
-from frontier.descriptions import QueueStatus
+from frontier.descriptions import QueueStatus, told_entry, told_health, told_time
 from frontier.descriptor import Parameters
 from frontier.protocol.look_ups import Notes
 from frontier.queues.queue import QueueRecord

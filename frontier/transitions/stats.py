@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from frontier.clock import told_health, told_time
-from frontier.descriptions import ActiveQueue
+from frontier.descriptions import ActiveQueue, told_health, told_time
 from frontier.queues.lifecycle import IN_PROCESS, READY, QueueState
 from frontier.queues.queue import Queue
 from frontier.records import Counters
