@@ -25,7 +25,8 @@ class Batches:
     """
 
     def __init__(self, store: Callable[[Sequence[Row]], Awaitable[None]]) -> None:
-        """`store` stores all rows of a batch or none. No two of them have the same number."""
+        """`store` stores the rows of a batch. When it raises, any of them may have to be stored again. No two have the
+        same number."""
         self._store = store
         self._waiting: deque[_Waiting] = deque()
         self._batch: list[_Waiting] = []
