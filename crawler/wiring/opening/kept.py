@@ -76,7 +76,7 @@ def _telling_what_mends(directory: CrawlDirectory) -> Iterator[None]:
         if directory.has_output():
             advice = f"to repair it, first restore {configuration}, which is missing, or copy the configuration there"
         else:
-            advice = f"start over with --fresh if no run has begun, or restore {configuration}, which is missing, to repair it"
+            advice = f"start over with --fresh if no run has begun, or to repair it, restore {configuration}"
         raise StoreFailed(str(error).replace(REPAIR_ADVICE, advice)) from error
 
 
