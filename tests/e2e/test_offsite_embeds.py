@@ -1,6 +1,7 @@
 """What pages show of other sites is fetched, and nothing more of these."""
 
 import asyncio
+import json
 import shutil
 from pathlib import Path
 
@@ -44,7 +45,8 @@ async def targets_asked(folder: Path, *, warc: bool) -> set[str]:
 
 def lose_records_of_images(crawl: Path) -> None:
     [records] = (crawl / "records").iterdir()
-    kept = [line for line in records.read_text().splitlines(keepends=True) if f'"url":"{IMAGES}' not in line]
+    lines = records.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not json.loads(line)["url"].startswith(IMAGES)]
     records.write_text("".join(kept))
     shutil.copy(crawl.parent / "crawl.toml", crawl)
 
@@ -57,6 +59,24 @@ def test_an_embed_of_another_site_stays_one_if_the_frontier_is_rebuilt_from_the_
     rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
     assert (rebuilt.code, rebuilt.out) == (COMPLETE, "2 URLs, 1 pending\n"), rebuilt.err
     assert asyncio.run(targets_asked(tmp_path, warc=False)) == {"/robots.txt", "/shown"}
+
+
+def test_a_rebuild_tells_embeds_from_links_that_are_checked_by_the_details_of_links(tmp_path: Path) -> None:
+    settings = SETTINGS | {"scope.check_external": True, "output.link_details": True, "output.warc": False}
+
+    async def asked() -> set[tuple[str, str]]:
+        async with site(tmp_path, answer) as where:
+            await where.crawl(f"{PAGES}/", settings=settings)
+            return {(seen.method, seen.target) for seen in where.asked("images.web.test")}
+
+    expected = {("GET", "/robots.txt"), ("GET", "/shown"), ("HEAD", "/linked")}
+    assert asyncio.run(asked()) == expected
+    crawl = tmp_path / "crawl"
+    shutil.rmtree(crawl / "frontier")
+    lose_records_of_images(crawl)
+    rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    assert (rebuilt.code, rebuilt.out) == (COMPLETE, "3 URLs, 2 pending\n"), rebuilt.err
+    assert asyncio.run(asked()) == expected
 
 
 @pytest.mark.parametrize("warc", [True, False], ids=["archive", "nothing-else"])

@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, closing
+from typing import Final
 
 import msgspec
 
@@ -38,6 +39,8 @@ from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
 from crawler.write.warc_reader import Capture, whole_number
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
+
+_KINDS: Final = {str(kind): kind for kind in LinkKind}
 
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +116,15 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
 def _without_counts(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
     """The entries of URLs to which no link has been counted."""
     return (msgspec.structs.replace(entry, hit_count=0) for entry in entries)
+
+
+def _kinds_of_links(record: PageRecord) -> dict[str, LinkKind]:
+    """The kind of the first link to each canonical URL, as far as the record tells it."""
+    kinds: dict[str, LinkKind] = {}
+    for detail in record.link_details or ():
+        if (kind := _KINDS.get(detail.kind)) is not None:
+            kinds.setdefault(detail.canonical or detail.url, kind)
+    return kinds
 
 
 class _Output:
@@ -207,18 +219,20 @@ class _Output:
     def _references(self, record: PageRecord, parent: CrawlUrl) -> Iterator[CrawlUrl]:
         """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked, or
         if embeds may come from anywhere: then what is out of scope as a link was an embed, which lends its host to no
-        link."""
+        link. Where the record has details of its links, these say what each was."""
         references, scope = Counter(record.references), self._loaded.config.scope
+        kinds = _kinds_of_links(record)
         checks: dict[str, CrawlUrl] = {}
         embeds: set[str] = set()
         if scope.check_external or scope.offsite_embeds:
-            links = [Link(href=each, kind=LinkKind.LINK) for each in references]
+            links = [Link(href=each, kind=kinds.get(each, LinkKind.LINK)) for each in references]
             judged = run_all(self._discovery.links(record.url, links, parent=parent))
             checks = {name_of_page(url.canonical): url for url in judged.checks}
             if scope.offsite_embeds:
                 embeds = {url for url, reason in judged.refusals if reason == Refusal.OUT_OF_SCOPE}
         for canonical, count in references.items():
-            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
+            kind = kinds.get(canonical, LinkKind.LINK)
+            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=kind, via=parent.url)
             if url is not None:
                 if url.url in embeds:
                     url = msgspec.structs.replace(url, kind=LinkKind.EMBED)
