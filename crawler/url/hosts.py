@@ -4,8 +4,7 @@ SURT order, `com,example,www`, keeps the hosts of a domain together. It includes
 its scheme: `com,example,www:8080`. So http and https of one host share a key. IP addresses stay as they are.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
+import re
 from functools import lru_cache
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -22,8 +21,8 @@ _LONGEST_LABEL: Final = 63
 LONGEST_REMEMBERED: Final = 300
 """Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
 _TOP_LEVELS_REMEMBERED: Final = 2048
-_REGISTRIES_BEGIN: Final = "// ===BEGIN ICANN DOMAINS==="
-_REGISTRIES_END: Final = "// ===END ICANN DOMAINS==="
+_REGISTRIES_BEGIN: Final = b"// ===BEGIN ICANN DOMAINS==="
+_REGISTRIES_END: Final = b"// ===END ICANN DOMAINS==="
 """Marks in the list of public suffixes."""
 
 
@@ -153,7 +152,7 @@ def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
         _SUFFIXES.text = text
-        for cached in (_rules, _suffixes, _known_registered_domain, _known_domain_of_site):
+        for cached in (_text, _suffixes, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
 
@@ -185,22 +184,34 @@ def _suffixes(top_level: str, *, of_registries: bool) -> PublicSuffixList:
 
 def _rules_for(top_level: str, *, of_registries: bool = False) -> list[str]:
     """As the list has them. It may have the top-level domain in ASCII, as URLs have it, or in its own letters."""
-    rules = _rules(of_registries=of_registries)
+    text = _text(of_registries=of_registries)
+    rules = _find_rules(top_level, text)
     decoded = idna.decode(top_level) if top_level.startswith("xn--") else top_level
-    return [rule for name in {top_level, decoded} for rule in rules.get(name, ())]
+    if decoded != top_level:
+        rules += _find_rules(decoded, text.decode("utf-8", "replace").lower().encode())
+    return rules
 
 
 @lru_cache(maxsize=2)
-def _rules(*, of_registries: bool) -> Mapping[str, list[str]]:
-    """The rules of the list by their top-level domains."""
-    text = (installed_suffixes() if _SUFFIXES.text is None else _SUFFIXES.text).decode("utf-8", "replace")
+def _text(*, of_registries: bool) -> bytes:
+    """The list. Its ASCII letters are in lower case, and each of its lines ends with a line feed."""
+    text = installed_suffixes() if _SUFFIXES.text is None else _SUFFIXES.text
     if of_registries:
         text = text.partition(_REGISTRIES_BEGIN)[2].partition(_REGISTRIES_END)[0]
-    rules: defaultdict[str, list[str]] = defaultdict(list)
-    for line in text.lower().splitlines():
-        words = line.split(maxsplit=1)
-        if words and not words[0].startswith("//"):
-            rules[_top_level(words[0]).removeprefix("!")].append(words[0])
+    return text.lower().replace(b"\r", b"\n") + b"\n"
+
+
+def _find_rules(top_level: str, text: bytes) -> list[str]:
+    """Those below a top-level domain. To read all 10,000 rules would take as long as to start Python."""
+    if not top_level:
+        return []
+    rules, end = [], 0
+    last_label = re.compile(re.escape(top_level).encode() + rb"(?=\s)")
+    while (found := last_label.search(text, end)) is not None:
+        start, end = text.rfind(b"\n", 0, found.start()) + 1, text.index(b"\n", found.end())
+        rule = text[start:end].decode("utf-8", "replace").lower().split(maxsplit=1)[0]
+        if not rule.startswith("//") and _top_level(rule).removeprefix("!") == top_level:
+            rules.append(rule)
     return rules
 
 

@@ -34,7 +34,10 @@ def test_suffixes_of_registries_are_told_from_private_ones() -> None:
         )
 
 
-@pytest.mark.parametrize("rule", ["Shop.Test", "shop.test and a comment", "公司", "xn--55qx5d", "*.test"])
+@pytest.mark.parametrize(
+    "rule",
+    ["Shop.Test", "shop.test and a comment", "shop.test\r", "shop.test\rtest.example", "公司", "xn--55qx5d", "*.test"],
+)
 def test_a_rule_of_another_list_holds(rule: str) -> None:
     try:
         use_suffixes(f"// A comment\n\n  \n{rule}\n".encode())
