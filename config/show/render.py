@@ -121,12 +121,14 @@ def _set_values(kind: BlockKind, block: Any) -> list[tuple[str, object]]:
 @lru_cache(maxsize=1024)
 def _comment(text: str) -> str:
     # `textwrap` would take a hundredth of a crawl of one page for all of them.
-    lines = ["#"]
-    for word in text.split():
-        if len(lines[-1]) + len(word) >= _WIDTH:
-            lines.append("#")
-        lines[-1] += f" {word}"
-    return "\n".join(lines)
+    rest, room, lines = " ".join(text.split()), _WIDTH - len("# "), []
+    while len(rest) > room:
+        end = rest.rfind(" ", 0, room + 1)
+        if end < 0 and (end := rest.find(" ")) < 0:
+            break
+        lines.append(f"# {rest[:end]}")
+        rest = rest[end + 1 :]
+    return "\n".join([*lines, f"# {rest}".rstrip()])
 
 
 def _limits(setting: Setting) -> str:
