@@ -32,6 +32,8 @@ class Lines:
         quote: str | None = None
         for number, line in enumerate(lines, start=1):
             if quote is None:
+                if line.startswith("#"):
+                    continue
                 if header := _HEADER.match(line):
                     section = self._number_path(_parts(header[1]))
                     self._remember(section, number)

@@ -82,6 +82,12 @@ def test_a_key_is_found_on_its_line(path: tuple[str, ...], line: int | None) -> 
     assert Lines(text).of(*path) == line
 
 
+def test_quotes_in_a_comment_begin_no_text() -> None:
+    text = '# Not """, but\n# that\'s it: key = 1\n[crawl]\nseeds = []\n'
+    assert Lines(text).of("crawl", "seeds") == 4
+    assert Lines(text).of("key") is None
+
+
 def test_each_item_of_a_list_is_found_on_its_line() -> None:
     items = tomllib.loads(TEXT)["crawl"]["seeds"]
     assert Lines(TEXT).of_items(items, "crawl", "seeds") == [6, 7, 5]
