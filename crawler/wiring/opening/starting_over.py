@@ -56,6 +56,10 @@ def _delete_sets(directory: CrawlDirectory, otherwise: Config | None, *, pace: P
         _run(_delete_all(found))
 
 
+def _has_folders(directory: Path) -> bool:
+    return any(each.is_dir() for each in directory.glob("*"))
+
+
 def _run(work: Coroutine[None, None, None]) -> None:
     """In a thread of its own, because this one may have an event loop that runs."""
     with ThreadPoolExecutor(1) as thread:
@@ -82,12 +86,12 @@ async def _check_servers(loaded: Loaded, directory: CrawlDirectory, additions: A
 def _own_sets(
     directory: CrawlDirectory, otherwise: Config | None, pace: Path | None
 ) -> Iterator[tuple[Path, VisitedSet]]:
-    from visited.redis.making import own_keys  # noqa: PLC0415 - only a crawl that starts over needs sets on servers
-
     for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
         place = CrawlDirectory(path)
-        if not place.visited.is_dir():
+        if not _has_folders(place.visited):  # where sets on servers have their names
             continue
+        from visited.redis.making import own_keys  # noqa: PLC0415 - most crawls have no sets on servers
+
         chosen = None
         try:
             file = place.earlier_configuration or directory.earlier_configuration

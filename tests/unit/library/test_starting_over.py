@@ -90,6 +90,20 @@ async def test_the_log_names_no_keys_of_a_first_start_that_was_refused(
         assert not caplog.records
 
 
+def test_a_crawl_without_a_set_on_a_server_is_deleted_without_reading_what_it_was(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = load(None, overrides=[f'crawl.directory="{tmp_path}/mine"', 'crawl.seeds=["http://a.example/"]'])
+    with lock_crawl(loaded) as directory:
+        directory.write_configuration("torn")
+        open_state(loaded.config, directory).close()
+        directory.visited.mkdir()
+        (directory.visited / "snapshot-1").write_bytes(b"")
+    with caplog.at_level(logging.WARNING), lock_crawl(loaded, fresh=True) as directory:
+        assert not directory.visited.exists()
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("share", [None, "library"])
 async def test_nothing_is_deleted_if_the_new_crawl_needs_a_server_that_is_gone(
     tmp_path: Path, share: str | None
