@@ -9,7 +9,7 @@ and quotes stand behind `=` only. All other elements count as open until the end
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import msgspec
@@ -60,17 +60,23 @@ _FORMATTING_NAME: Final = (
     rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG]|[tT][tT])"
 )
 """Spelled in both cases, because the flag for case would make it three times slower."""
-_FORMATTING: Final = re.compile(rb"<%b[\t\n\f\r />]" % _FORMATTING_NAME)
-_WHOLE_FORMATTING: Final = re.compile(rb"<(%b[\t\n\f\r />](?>(?:%b)*))" % (_FORMATTING_NAME, ATTRIBUTE))
-_FORMATTING_END: Final = re.compile(rb"</(?:[aA]|%b)[\t\n\f\r />]" % _FORMATTING_NAME)
-_BEGINNING: Final = re.compile(rb"<(?=[a-zA-Z])")
-_ROOT: Final = re.compile(rb"<(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])[\t\n\f\r /]")
-_CLOSED: Final = re.compile(
+_FORMATTING: Final = rb"<%b[\t\n\f\r />]" % _FORMATTING_NAME
+_WHOLE_FORMATTING: Final = rb"<(%b[\t\n\f\r />](?>(?:%b)*))" % (_FORMATTING_NAME, ATTRIBUTE)
+_FORMATTING_END: Final = rb"</(?:[aA]|%b)[\t\n\f\r />]" % _FORMATTING_NAME
+_BEGINNING: Final = rb"<(?=[a-zA-Z])"
+_ROOT: Final = rb"<(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])[\t\n\f\r /]"
+_CLOSED: Final = (
     rb"<([a-zA-Z][a-zA-Z0-9]*+)(?>(?:[\t\n\f\r ]++[^\t\n\f\r \"'<>=/\0]++"
     rb"(?>(?:=\"[^\"<>\0]*+\"|='[^'<>\0]*+'|=[^\t\n\f\r \"'<>=`\0]++)?))*)[\t\n\f\r ]*+>[^<]*+</\1>"
 )
 _INSTEAD: Final = b"\0"
 """Replaces a closed element, so that the text on its two sides does not join to a tag."""
+
+
+@cache
+def _pattern(text: bytes) -> re.Pattern[bytes]:
+    """Few pages need one of these. To compile all takes 1 % of a crawl of one page."""
+    return re.compile(text)
 
 
 def survey(html: bytes, /, *, most_attributes: int) -> Survey:
@@ -83,21 +89,22 @@ def survey(html: bytes, /, *, most_attributes: int) -> Survey:
 def survey_by_patterns(html: bytes, /, *, most_attributes: int) -> Survey:
     """`survey` without compiled code."""
     rest, elements, formatting = html, 0, 0
-    formatting_left = len(_FORMATTING.findall(rest))
+    starts, closed = _pattern(_FORMATTING), _pattern(_CLOSED)
+    formatting_left = len(starts.findall(rest))
     for _ in range(_MOST_PASSES):
-        rest, found = _CLOSED.subn(_INSTEAD, rest)
+        rest, found = closed.subn(_INSTEAD, rest)
         if not found:
             break
         # Elements open at once lie within one another, so each pass finds one of them.
         elements += 1
-        before, formatting_left = formatting_left, len(_FORMATTING.findall(rest))
+        before, formatting_left = formatting_left, len(starts.findall(rest))
         formatting += formatting_left < before
     return Survey(
         tags=html.count(b"<"),
         elements=elements + rest.count(b"<") - rest.count(b"</"),
         formatting=formatting + formatting_left,
-        formatting_ends=len(_FORMATTING_END.findall(rest)),
-        roots=len(_ROOT.findall(html)),
+        formatting_ends=len(_pattern(_FORMATTING_END).findall(rest)),
+        roots=len(_pattern(_ROOT).findall(html)),
         is_laden=_is_laden(html, most_attributes),
     )
 
@@ -105,7 +112,7 @@ def survey_by_patterns(html: bytes, /, *, most_attributes: int) -> Survey:
 def _is_laden(html: bytes, most_attributes: int) -> bool:
     pattern = _attributes(most_attributes)
     budget_bytes = _TIMES_READ * len(html)
-    for beginning in _BEGINNING.finditer(html):
+    for beginning in _pattern(_BEGINNING).finditer(html):
         start = beginning.end()
         found = pattern.match(html, start)
         assert found is not None
@@ -125,4 +132,4 @@ def _attributes(most: int) -> re.Pattern[bytes]:
 
 def kinds_of_formatting(html: bytes, /) -> int:
     """How many formatting elements differ in name or attributes."""
-    return len(set(_WHOLE_FORMATTING.findall(html)))
+    return len(set(_pattern(_WHOLE_FORMATTING).findall(html)))
