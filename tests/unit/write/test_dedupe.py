@@ -87,7 +87,7 @@ async def test_a_body_that_was_cut_off_an_earlier_archive_is_archived_again(tmp_
     await written(earlier, *pages)
     assert kinds(await written(tmp_path / "now", *pages, options=against(earlier))) == ["revisit"] * 2
     [archive] = archives(earlier)
-    last = max(int(parse(line)[2].offset) for line in index_of(archive).read_bytes().splitlines())
+    last = max(parse(line)[2].place()[0] for line in index_of(archive).read_bytes().splitlines())
     os.truncate(archive, last + 20)
     assert kinds(await written(tmp_path / "now", *pages, options=against(earlier)))[2:] == ["revisit", "response"]
 
@@ -330,7 +330,7 @@ async def test_a_body_that_was_cut_off_is_archived_again(tmp_path: Path, is_torn
     options = WarcOptions(revisits=9, max_bytes=1)
     await written(tmp_path, page(1, b"a" * 99), page(2, b"b" * 99), options=options)
     damaged = archives(tmp_path)[0]
-    offset = int(parse(index_of(damaged).read_bytes().splitlines()[0])[2].offset)
+    offset = parse(index_of(damaged).read_bytes().splitlines()[0])[2].place()[0]
     os.truncate(damaged, offset + 20 if is_torn else 0)
     assert list(bodies_archived_last(tmp_path, 9)) == [body_digest(b"b" * 99)]
 
