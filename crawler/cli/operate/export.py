@@ -109,21 +109,7 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     _check(directory, chosen.part)
     ensure_apart(target(to), directory)
     note_elsewhere(directory)
-    ending = to.suffix.removeprefix(".")
-    if is_stream(to) and form not in _STREAMS:
-        raise click.UsageError(f"--to - is for {', '.join(_STREAMS)}: readers of {form} need a file")
-    if ending in _FORMATS and ending != form and not to.is_dir():
-        raise click.UsageError(
-            f"--to has the ending .{ending}, and --format is {form}: give it the ending .{form}, or name a folder"
-        )
-    if chosen.text_by is not None and (chosen.table != "pages" or form == _CDXJ):
-        raise click.UsageError("--text-by is for the table of pages, and for wacz")
-    if chosen.partition_by and (form in (_WACZ, _CDXJ) or chosen.table != "pages"):
-        raise click.UsageError("--partition-by is for the table of pages")
-    if chosen.partition_by and is_stream(to):
-        raise click.UsageError("--partition-by makes many files: expected a folder for --to, found standard output")
-    if form in (_WACZ, _CDXJ) and chosen.table != "pages":
-        raise click.UsageError(f"--table {chosen.table} is for tables; --format {form} is about the archive")
+    _check_options(form, to, chosen)
     if form == "wacz":
         places = chosen.earlier or _compared_with(CrawlDirectory(directory))
         with unpacked(places, to) as folders:
@@ -145,6 +131,25 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     text_by: str | None
     overwrite: bool
     part: int | None
+
+
+def _check_options(form: str, to: Path, chosen: _Options) -> None:
+    """Raise `UsageError` for options that don't go together."""
+    ending = to.suffix.removeprefix(".")
+    if is_stream(to) and form not in _STREAMS:
+        raise click.UsageError(f"--to - is for {', '.join(_STREAMS)}: readers of {form} need a file")
+    if ending in _FORMATS and ending != form and not to.is_dir():
+        raise click.UsageError(
+            f"--to has the ending .{ending}, and --format is {form}: give it the ending .{form}, or name a folder"
+        )
+    if chosen.text_by is not None and (chosen.table != "pages" or form == _CDXJ):
+        raise click.UsageError("--text-by is for the table of pages, and for wacz")
+    if chosen.partition_by and (form in (_WACZ, _CDXJ) or chosen.table != "pages"):
+        raise click.UsageError("--partition-by is for the table of pages")
+    if chosen.partition_by and is_stream(to):
+        raise click.UsageError("--partition-by makes many files: expected a folder for --to, found standard output")
+    if form in (_WACZ, _CDXJ) and chosen.table != "pages":
+        raise click.UsageError(f"--table {chosen.table} is for tables; --format {form} is about the archive")
 
 
 def _export_table(directory: Path, form: Format, to: Path, options: _Options) -> None:
