@@ -125,8 +125,6 @@ plain_path(text at, text end)
             continue;
         if (*at == '/' ? kind == PATH && is_dots(at, end) : *at == ':' ? !has_mark : is_mark(at, end))
             return NULL;
-        if (*at == '%' && kind == PATH && end - at > 2 && at[1] == '2' && lower(at[2]) == 'e')
-            return NULL;
         has_mark = has_mark || *at == '%' || *at == '(' || *at == ';' || *at == '?';
     }
     return path;

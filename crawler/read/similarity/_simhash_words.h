@@ -59,11 +59,10 @@ holds(const range *table, size_t count, uint32_t character)
     return low < count && character >= table[low].first;
 }
 
+/* Of a character beyond ASCII. */
 static kind
 kind_of(uint32_t character)
 {
-    if (character < 128)
-        return kind_of_ascii[character];
     if (holds(BREAKS, COUNT(BREAKS), character))
         return BREAK;
     return holds(SINGLES, COUNT(SINGLES), character) ? SINGLE : WORD;
