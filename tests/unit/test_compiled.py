@@ -46,6 +46,6 @@ def test_make_builds_each_extension_again_when_its_code_changes_checks_it_and_cl
     )
     assert "\n\tfind crawler frontier visited -name '*.so' -delete\n" in text
     assert {name.split(".")[0] for name in OURS} <= {"crawler", "frontier", "visited"}
-    ask = ["make", "--eval", "print: ; @echo $(COMPILED)", "print"]
+    ask = ["make", "--no-print-directory", "--eval", "print: ; @echo $(COMPILED)", "print"]
     checked = subprocess.run(ask, capture_output=True, text=True, check=True, cwd=repository).stdout.split()
     assert sorted(checked) == sorted(user_of(each, repository) for each in OURS)
