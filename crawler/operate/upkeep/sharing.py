@@ -10,6 +10,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout
 from crawler.operate.opening import stored_configuration
 from crawler.operate.upkeep.places import Place, Places
+from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state, reaching_server, visited_set
 from visited import SharedSet, Sharer, VisitedSet
 
@@ -20,7 +21,8 @@ def sharers(path: Path, *, gone: Sequence[str] = ()) -> list[Sharer]:
     config = stored_configuration(path).config
     layout = read_layout(path)
     here = {} if layout is None else layout.directories_here(path)
-    return asyncio.run(_sharers(config, CrawlDirectory(next(iter(here.values()), path)), gone))
+    with blaming(plugins_of(config)):  # it may be the set of a plug-in
+        return asyncio.run(_sharers(config, CrawlDirectory(next(iter(here.values()), path)), gone))
 
 
 async def _sharers(config: Config, directory: CrawlDirectory, gone: Sequence[str]) -> list[Sharer]:

@@ -69,3 +69,30 @@ def test_right_answers_are_passed_on(wrong: tuple[StoredCrawl, Path]) -> None:
     crawl, _ = wrong
     for command in ("status DIR", "inspect DIR fsck", "inspect DIR queues", "frontier export DIR"):
         assert crawl.run(*command.split()).code == 0
+
+
+def test_the_set_of_a_plug_in_that_fails_when_crawls_that_share_it_are_listed_is_named(
+    tmp_path: Path, site: Site
+) -> None:
+    code = """
+        import msgspec
+
+        from visited.backends import descriptor
+        from visited.digests.exact import ExactSet
+
+        class Odd(ExactSet):
+            async def aclose(self):
+                raise KeyError("odd")
+
+        ODD = msgspec.structs.replace(descriptor("raw"), make=lambda *_: Odd())
+    """
+    site.add("odd-sets", "odd_sets", code, entries={"visited.odd": "odd_sets:ODD"})
+    crawl = stored_crawls.make(tmp_path / "crawl")
+    configuration = crawl.directory / "crawl.toml"
+    text = configuration.read_text()
+    assert text.count('\nbackend = "exact"\n') == 1
+    configuration.write_text(text.replace('\nbackend = "exact"\n', '\nbackend = "odd"\n'))
+    ended = crawl.run("sharing", "DIR")
+    assert ended.code == 1, ended
+    assert ended.err.startswith("onceover: the visited set \"odd\" of odd-sets 1.0 failed: KeyError: 'odd'"), ended
+    assert ended.err.count("\n") == 1
