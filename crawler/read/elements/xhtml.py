@@ -8,26 +8,9 @@ browsers refuse but a crawler should read.
 """
 
 import re
+from functools import cache
 from typing import Final
 
-_TOKEN: Final = re.compile(
-    rb"<!--.*?(?:-->|\Z)"
-    rb"|<(?P<raw>script|style)(?=[\t\n\f\r >])[^<>]*+(?<!/)>.*?(?:</(?P=raw)|\Z)"
-    rb"|<!\[CDATA\[(?P<text>.*?)(?:\]\]>|\Z)"
-    rb"|<\?xml-stylesheet(?P<sheet>[\t\n\r ][^<>]*?)\?>"
-    # In XML no attribute value contains `<`, so the expression never scans a tag twice.
-    rb"|<(?P<name>[a-zA-Z][^\t\n\f\r <>/]*+)(?P<attributes>[^<>]*+)(?<=/)>",
-    re.DOTALL,
-)
-_BROKEN_TAG: Final = re.compile(
-    rb"""<[a-zA-Z][^<>"']*(?:(?:"[^"<\t\n\r]*"|'[^'<\t\n\r]*')[^<>"']*)*"""
-    rb"""(?:"[^"<\t\n\r]*[\t\n\r][^"<]*"|'[^'<\t\n\r]*[\t\n\r][^'<]*')"""
-    rb"""[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*"""
-)
-"""A start tag in which the value of an attribute has line breaks or tabs."""
-_PREFIX: Final = re.compile(
-    rb"""xmlns:([^\t\n\r =]{1,32})[\t\n\r ]*=[\t\n\r ]*["']http://www\.w3\.org/(?:1999/xhtml|2000/svg|1998/Math/MathML)["']"""
-)
 _PREFIXED: Final = re.compile(rb"(</?)([^\t\n\r <>/:]+):")
 _BREAK: Final = re.compile(rb"\r\n|[\t\n\r]")
 _VOID: Final = frozenset(
@@ -35,10 +18,40 @@ _VOID: Final = frozenset(
 )
 
 
+@cache
+def _token() -> re.Pattern[bytes]:
+    return re.compile(
+        rb"<!--.*?(?:-->|\Z)"
+        rb"|<(?P<raw>script|style)(?=[\t\n\f\r >])[^<>]*+(?<!/)>.*?(?:</(?P=raw)|\Z)"
+        rb"|<!\[CDATA\[(?P<text>.*?)(?:\]\]>|\Z)"
+        rb"|<\?xml-stylesheet(?P<sheet>[\t\n\r ][^<>]*?)\?>"
+        # In XML no attribute value contains `<`, so the expression never scans a tag twice.
+        rb"|<(?P<name>[a-zA-Z][^\t\n\f\r <>/]*+)(?P<attributes>[^<>]*+)(?<=/)>",
+        re.DOTALL,
+    )
+
+
+@cache
+def _broken_tag() -> re.Pattern[bytes]:
+    """A start tag in which the value of an attribute has line breaks or tabs."""
+    return re.compile(
+        rb"""<[a-zA-Z][^<>"']*(?:(?:"[^"<\t\n\r]*"|'[^'<\t\n\r]*')[^<>"']*)*"""
+        rb"""(?:"[^"<\t\n\r]*[\t\n\r][^"<]*"|'[^'<\t\n\r]*[\t\n\r][^'<]*')"""
+        rb"""[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*"""
+    )
+
+
+@cache
+def _prefix() -> re.Pattern[bytes]:
+    return re.compile(
+        rb"""xmlns:([^\t\n\r =]{1,32})[\t\n\r ]*=[\t\n\r ]*["']http://www\.w3\.org/(?:1999/xhtml|2000/svg|1998/Math/MathML)["']"""
+    )
+
+
 def xhtml_to_html(xhtml: bytes, /) -> bytes:
     """Add an end tag to each empty element that needs one; turn CDATA into text, line breaks of attributes into spaces,
     `<?xml-stylesheet?>` into a <link> at the end; drop prefixes of elements. `xhtml` is in UTF-8."""
-    if prefixes := set(_PREFIX.findall(xhtml)):
+    if prefixes := set(_prefix().findall(xhtml)):
         xhtml = _PREFIXED.sub(lambda found: found[1] if found[2] in prefixes else found[0], xhtml)
     sheets: list[bytes] = []
 
@@ -49,7 +62,7 @@ def xhtml_to_html(xhtml: bytes, /) -> bytes:
         sheets.append(b'<link rel="stylesheet"%b>' % token["sheet"])
         return b""
 
-    return _TOKEN.sub(rewrite, _BROKEN_TAG.sub(_join_lines, xhtml)) + b"".join(sheets)
+    return _token().sub(rewrite, _broken_tag().sub(_join_lines, xhtml)) + b"".join(sheets)
 
 
 def _join_lines(tag: re.Match[bytes]) -> bytes:

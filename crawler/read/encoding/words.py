@@ -4,6 +4,7 @@
 """
 
 import re
+from functools import cache
 from typing import Final
 
 try:
@@ -18,13 +19,16 @@ TEXT_BYTES: Final = 4 * 1024
 _MARKUP_BYTES: Final = 512 * 1024
 """The part of a page in which we look for text."""
 _BEYOND_ASCII: Final = bytes(range(128, 256))
-_SKIPPED: Final = re.compile(rb"<(?:(script|style)(?=[\t\n\f\r />])|(!--)|[a-z/!?][^>]*+(>?))", re.IGNORECASE)
-_RAW_END: Final = {name: re.compile(rb"</%b" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _CLASSES: Final = bytes(
     ord("H") if byte > 127 else ord("a") if chr(byte).isalpha() else ord(" ") for byte in range(256)
 )
 """Of each byte: beyond ASCII, a letter, or another."""
-_BETWEEN_LETTERS: Final = re.compile(rb"aH+(?=a)")
+
+
+@cache
+def _pattern(text: bytes) -> re.Pattern[bytes]:
+    """Of these functions, which most installations do not need."""
+    return re.compile(text)
 
 
 def gather_words_in_python(body: bytes, /) -> bytes:
@@ -34,8 +38,9 @@ def gather_words_in_python(body: bytes, /) -> bytes:
     gathered: list[bytes] = []
     at = 0
     left, plain_left = TEXT_BYTES, TEXT_BYTES // 2
+    skipped = _pattern(rb"(?i)<(?:(script|style)(?=[\t\n\f\r />])|(!--)|[a-z/!?][^>]*+(>?))")
     while left > 0:
-        found = _SKIPPED.search(head, at)
+        found = skipped.search(head, at)
         piece = head[at : found.start() if found else len(head)]
         if piece.isascii():
             # All candidates share ASCII, so the detector needs little of it: how letters and white space alternate.
@@ -48,7 +53,7 @@ def gather_words_in_python(body: bytes, /) -> bytes:
             break
         if found[3]:
             at = found.end()
-        elif found[1] and (raw := _RAW_END[found[1].lower()].search(head, found.end())):
+        elif found[1] and (raw := _pattern(rb"(?i)</%b" % found[1].lower()).search(head, found.end())):
             at = raw.start()
         elif found[2] and (end := head.find(b"-->", found.end())) >= 0:
             at = end + 1
@@ -68,7 +73,7 @@ def count_runs_in_python(text: bytes, /) -> tuple[int, int]:
     classes = text.translate(_CLASSES)
     behind, before = classes.count(b"aH"), classes.count(b"Ha")
     runs = behind + classes.count(b" H") + classes.startswith(b"H")
-    return runs, behind + before - len(_BETWEEN_LETTERS.findall(classes))
+    return runs, behind + before - len(_pattern(rb"aH+(?=a)").findall(classes))
 
 
 gather_words = compiled.gather_words if IS_COMPILED else gather_words_in_python  # type: ignore[possibly-undefined]

@@ -63,17 +63,28 @@ def _word() -> re.Pattern[str]:
     return re.compile(f"[{_class_of(SINGLE)}]|[^{_class_of(SINGLE)}{_class_of(BREAKS)}]+")
 
 
-_TAG: Final = re.compile(
-    rb"<(?:!(?=--).*?(?:-->|\Z)|[!?][^>]*(?:>|\Z)"
-    rb"""|/?([a-zA-Z][^\t\n\f\r />]*)(?:=[\t\n\f\r ]*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))|[^>])*(?:>|\Z))""",
-    re.DOTALL,
-)
-"""A comment, a declaration, or a tag with its name. A quote begins a value only behind `=`."""
-_END_OF: Final = {
-    name: re.compile(rb"</%b(?=[\t\n\f\r />]|\Z)" % name, re.IGNORECASE) for name in (b"script", b"style", b"template")
-}
-"""What ends an element that is no text."""
-_REFERENCE: Final = re.compile(rb"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-9]{0,31}));")
+@cache
+def _tag() -> re.Pattern[bytes]:
+    """A comment, a declaration, or a tag with its name. A quote begins a value only behind `=`."""
+    return re.compile(
+        rb"<(?:!(?=--).*?(?:-->|\Z)|[!?][^>]*(?:>|\Z)"
+        rb"""|/?([a-zA-Z][^\t\n\f\r />]*)(?:=[\t\n\f\r ]*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))|[^>])*(?:>|\Z))""",
+        re.DOTALL,
+    )
+
+
+@cache
+def _end_of(name: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"</%b(?=[\t\n\f\r />]|\Z)" % name, re.IGNORECASE)
+
+
+@cache
+def _reference() -> re.Pattern[bytes]:
+    return re.compile(rb"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-9]{0,31}));")
+
+
+_NO_TEXT: Final = frozenset({b"script", b"style", b"template"})
+"""Elements that are no text."""
 
 
 def fingerprint_in_python(text: bytes, /, *, is_markup: bool) -> Fingerprint:
@@ -96,16 +107,15 @@ def _text_of(html: bytes) -> bytes:
     """What stands between the tags."""
     pieces: list[bytes] = []
     at = 0
-    while (tag := _TAG.search(html, at)) is not None:
-        pieces.append(_REFERENCE.sub(_character, html[at : tag.start()]))
+    tags, references = _tag(), _reference()
+    while (tag := tags.search(html, at)) is not None:
+        pieces.append(references.sub(_character, html[at : tag.start()]))
         at = tag.end()
-        ends = (
-            None if tag[1] is None or html[tag.start() + 1 : tag.start() + 2] == b"/" else _END_OF.get(tag[1].lower())
-        )
-        if ends is not None:
-            end = ends.search(html, at)
+        name = b"" if tag[1] is None or html[tag.start() + 1 : tag.start() + 2] == b"/" else tag[1].lower()
+        if name in _NO_TEXT:
+            end = _end_of(name).search(html, at)
             at = len(html) if end is None else end.start()
-    pieces.append(_REFERENCE.sub(_character, html[at:]))
+    pieces.append(references.sub(_character, html[at:]))
     return b" ".join(pieces)
 
 
