@@ -2,11 +2,9 @@
  *
  * The code runs under the GIL and calls no Python code but the function that it is given. It uses the limited API.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <string.h>
-
+#include "../../visited/bits/_extension.h"
 #include "../page/_digest_text.h"
+#include <string.h>
 
 /* Raised with each change of the arguments or results. */
 #define VERSION 4
@@ -91,12 +89,11 @@ static int
 put_text(buffer *to, PyObject *text)
 {
     Py_ssize_t size;
-    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    const char *utf8 = utf8_of(text, &size);
     if (utf8 != NULL)
         return put_as_one_line(to, utf8, (size_t)size);
-    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+    if (PyErr_Occurred())
         return -1;
-    PyErr_Clear();
     PyObject *replaced = PyUnicode_AsEncodedString(text, "utf-8", "replace");
     int done = replaced == NULL ? -1 : put_bytes(to, replaced);
     Py_XDECREF(replaced);
@@ -252,25 +249,5 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int
-prepare(PyObject *module)
-{
-    return PyModule_AddIntConstant(module, "VERSION", VERSION);
-}
-
-static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "crawler.write._warc_members",
-    .m_doc = "The texts of WARC records, compiled; warc_members.py documents them.",
-    .m_size = 0,
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC
-PyInit__warc_members(void)
-{
-    return PyModuleDef_Init(&definition);
-}
+EXTENSION("crawler.write", _warc_members, NULL,
+          .m_doc = "The texts of WARC records, compiled; warc_members.py documents them.", .m_methods = methods)
