@@ -140,7 +140,8 @@ def public_suffixes(host: str, /) -> Suffixes | None:
 
 def has_known_top_level(host: str, /) -> bool:
     """Whether a rule of the list of public suffixes is about the top-level domain of the host."""
-    return bool(_rules_for(_top_level(host.rstrip("."))))
+    top_level = _top_level(host.rstrip("."))
+    return len(top_level) <= _LONGEST_LABEL and _has_rules(top_level)
 
 
 def installed_suffixes() -> bytes:
@@ -152,7 +153,7 @@ def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
         _SUFFIXES.text = text
-        for cached in (_text, _suffixes, _known_registered_domain, _known_domain_of_site):
+        for cached in (_text, _suffixes, _has_rules, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
 
@@ -180,6 +181,11 @@ def _suffixes(top_level: str, *, of_registries: bool) -> PublicSuffixList:
     """Below one top-level domain: a crawl meets few of them, and to read the whole list takes the library 15 ms."""
     rules = map(_rule_in_ascii, _rules_for(top_level, of_registries=of_registries))
     return PublicSuffixList(rules, accept_encoded_idn=False)
+
+
+@lru_cache(maxsize=_TOP_LEVELS_REMEMBERED)
+def _has_rules(top_level: str) -> bool:
+    return bool(_rules_for(top_level))
 
 
 def _rules_for(top_level: str, *, of_registries: bool = False) -> list[str]:

@@ -59,6 +59,24 @@ def test_an_exception_among_rules_in_other_letters_holds() -> None:
         use_suffixes(installed_suffixes())
 
 
+def test_the_list_is_searched_once_for_the_top_level_of_many_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+
+    def find(top_level: str, _: bytes) -> list[str]:
+        searched.append(top_level)
+        return ["test"] if top_level == "test" else []
+
+    monkeypatch.setattr("crawler.url.hosts._find_rules", find)
+    try:
+        use_suffixes(b"test\n")
+        assert all(has_known_top_level(f"a{number}.test") for number in range(10))
+        assert not any(has_known_top_level(f"a{number}.tset.") for number in range(10))
+        assert not has_known_top_level("a" * 64)
+        assert searched == ["test", "tset"]
+    finally:
+        use_suffixes(installed_suffixes())
+
+
 def test_registered_domains_follow_the_public_suffix_list() -> None:
     assert registered_domain("www.example.co.uk") == "example.co.uk"
     assert registered_domain("co.uk") == "co.uk"
