@@ -9,6 +9,7 @@ from crawler.write.cdxj.lines import REVISIT, CaptureFacts, declared_type, momen
 
 END: Final = b"\r\n\r\n"
 _CAPTURES: Final = ("response", "revisit", "resource")
+_OF_HTTP: Final = ("response", "revisit")
 _IDENTICAL: Final = b"identical-payload-digest"
 _FAILURE: Final = re.compile(rb"(?:^|\r\n)failure:")
 _MOST_DIGITS: Final = 18
@@ -61,7 +62,7 @@ def read_head(content: bytes) -> Head | None:
     kind = _text(fields.get(b"warc-type", b""))
     original, at = _url(fields, b"warc-refers-to-target-uri"), _text(fields.get(b"warc-refers-to-date", b""))
     status, of_payload = None, fields
-    if b"application/http" in fields.get(b"content-type", b""):
+    if _has_response(kind, fields):
         response = block.partition(END)[0]
         status, of_payload = _status(response), fields_of(response)
     digest = fields.get(b"warc-payload-digest")
@@ -96,6 +97,12 @@ def fields_of(head: bytes) -> dict[bytes, bytes]:
         name, _, value = line.partition(b":")
         found.setdefault(name.strip().lower(), value.strip())
     return found
+
+
+def _has_response(kind: str, fields: dict[bytes, bytes]) -> bool:
+    """Whether the block of a record is of HTTP. Some writers leave its type out."""
+    declared = fields.get(b"content-type", b"").lower()
+    return b"application/http" in declared or (not declared and kind in _OF_HTTP)
 
 
 def _status(response: bytes) -> int | None:

@@ -128,10 +128,20 @@ async def test_folders_indexes_and_archives_without_index_are_read(tmp_path: Pat
             sources_in([empty])
 
 
-def test_a_revisit_names_what_wget_has_archived_without_its_angle_brackets(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "Content-Type: application/http;msgtype=response\r\n",
+        "content-type: Application/HTTP; msgtype=response\r\n",
+        "Content-Type:\r\n",
+        "",
+    ],
+    ids=["declared", "in other cases", "empty", "left out"],
+)
+def test_a_revisit_names_what_wget_has_archived_without_its_angle_brackets(tmp_path: Path, declared: str) -> None:
     head = (
         "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a.test/x>\r\nWARC-Date: 2026-11-20T18:38:16Z\r\n"
-        f"WARC-Payload-Digest: {body_digest(b'body')}\r\nContent-Type: application/http;msgtype=response\r\n\r\n"
+        f"WARC-Payload-Digest: {body_digest(b'body')}\r\n{declared}\r\n"
     )
     (tmp_path / "wget.warc.gz").write_bytes(gzip.compress(f"{head}HTTP/1.1 200 OK\r\n\r\nbody\r\n\r\n".encode()))
     [source] = sources_in([tmp_path])
