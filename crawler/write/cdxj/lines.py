@@ -11,6 +11,7 @@ from crawler.write.cdxj.surt_key import surt_key
 _NO_TYPE: Final = "unk"
 REVISIT: Final = "warc/revisit"
 _MOST_BYTES: Final = (1 << 63) - 1
+MOMENT_DIGITS: Final = 14
 _AFTER_TYPE: Final = re.compile(rb"[; ]")
 _encode = msgspec.json.Encoder().encode
 
@@ -56,15 +57,18 @@ class CaptureFacts(msgspec.Struct, frozen=True, gc=False):
 
 def line_of(capture: CaptureFacts, *, offset: int, length: int, filename: str) -> bytes:
     """A line without its end. Fields and their order are those of pywb and cdxj-indexer."""
-    status = "" if capture.status is None else f'"status": "{capture.status}", '
-    digest = "" if capture.digest is None else f'"digest": "{capture.digest}", '
+    status = b"" if capture.status is None else b'"status": "%d", ' % capture.status
+    digest = b"" if capture.digest is None else b'"digest": %b, ' % _encode(capture.digest)
     key = f"{surt_key(capture.url)} {moment_of(capture.date)}"
-    rest = f'{status}{digest}"length": "{length}", "offset": "{offset}", "filename": "{filename}"'
-    return b'%b {"url": %b, "mime": %b, %b}' % (
+    return b'%b {"url": %b, "mime": %b, %b%b"length": "%d", "offset": "%d", "filename": %b}' % (
         key.encode("utf-8", "replace"),
         _encode(capture.url),
         _encode(capture.mime or _NO_TYPE),
-        rest.encode("utf-8", "replace"),
+        status,
+        digest,
+        length,
+        offset,
+        _encode(filename.encode("utf-8", "replace").decode()),
     )
 
 
@@ -89,11 +93,11 @@ def is_unchanged(line: bytes) -> bool:
 
 
 def moment_of(date: str) -> str:
-    """A date of a WARC record as 14 digits."""
+    """A date of a WARC record as 14 digits. Some writers have these themselves."""
     return _digits_of(date[:19])
 
 
 @lru_cache(maxsize=16)
 def _digits_of(second: str) -> str:
     # Cached, because a crawl fetches many pages in the same second.
-    return second[0:4] + second[5:7] + second[8:10] + second[11:13] + second[14:16] + second[17:19]
+    return "".join(each for each in second if "0" <= each <= "9")[:MOMENT_DIGITS]

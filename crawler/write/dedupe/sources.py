@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.write.cdxj.lines import REVISIT, parse
+from crawler.write.cdxj.lines import MOMENT_DIGITS, REVISIT, parse
 from crawler.write.cdxj.making import OPEN, SUFFIX, archives, final_path, index_of, lines_of
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,6 @@ _BASE_32: Final = {ord(each): at for at, each in enumerate("ABCDEFGHIJKLMNOPQRST
 _DIGITS: Final = bytes(b"0123456789abcdefghijklmnopqrstuv"[_BASE_32[at]] if at in _BASE_32 else 0 for at in range(256))
 """Turns base 32 into digits that `int` reads, in a tenth of the time of `base64.b32decode`."""
 _OTHER_DIGEST: Final = re.compile(rb'"digest": *"(?!sha1:)[A-Za-z0-9-]+:')
-_MOMENT_DIGITS: Final = 14
 
 
 class Source(msgspec.Struct, frozen=True, array_like=True):
@@ -183,7 +182,7 @@ def response_of(line: bytes, archive_bytes: int | None = None) -> Response | Non
     if archive_bytes is not None and int(entry.offset or 0) + int(entry.length or 0) > archive_bytes:
         return None
     sha1 = sha1_of(entry.digest)
-    if sha1 is None or len(moment) != _MOMENT_DIGITS or not moment.isdecimal():
+    if sha1 is None or len(moment) != MOMENT_DIGITS or not moment.isdecimal():
         return None
     return Response(sha1, moment, entry.url)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from crawler.page import Failure, FailureKind, NotModified
-from crawler.write.cdxj.lines import CaptureFacts, parse
+from crawler.write.cdxj.lines import CaptureFacts, IndexEntry, line_of, moment_of, parse
 from crawler.write.cdxj.making import archives, index_of, lines_of, make_index
 from crawler.write.cdxj.merging import merged_index
 from crawler.write.cdxj.open_index import OpenIndex, open_index_of
@@ -178,6 +178,29 @@ def test_a_declared_type_ends_where_pywb_and_cdxj_indexer_end_it(tmp_path: Path,
     (line,) = lines_of(archive)
     assert parse(line)[2].mime == mime
     assert index_of(archive).read_bytes() == line + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("date", "moment"),
+    [
+        ("2020-01-02T03:04:05Z", "20200102030405"),
+        ("2020-01-02T03:04:05.678901Z", "20200102030405"),
+        ("2020-01-02 03:04:05", "20200102030405"),
+        ("20200102030405", "20200102030405"),
+        ("20200102030405678", "20200102030405"),
+        ("2020-01-02T03:04Z", "202001020304"),
+        ("2 Jan 2020\n", "22020"),
+    ],
+)
+def test_any_date_is_digits(date: str, moment: str) -> None:
+    assert moment_of(date) == moment
+
+
+def test_what_another_crawler_names_breaks_no_line() -> None:
+    named = 'sha1:A"\n\\B'
+    line = line_of(CaptureFacts("http://a/", "", "a\nb", 200, named), offset=1, length=2, filename='"\udcff\\')
+    assert b"\n" not in line
+    assert parse(line)[2] == IndexEntry("http://a/", "a\nb", "200", named, "2", "1", '"?\\')
 
 
 def test_a_page_that_has_not_changed_is_in_the_index_too(tmp_path: Path) -> None:
