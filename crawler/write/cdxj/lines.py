@@ -17,8 +17,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a line: what was captured, and where it lies. Our lines lack `status` or `digest` at most; those of
-    others may lack more, and write numbers as JSON has them."""
+    """The fields of a line that readers need: what was captured, and where it lies. Our lines lack `status` or `digest`
+    at most; those of others may lack more, and write numbers as JSON has them."""
 
     url: str
     mime: str | None = None
@@ -29,7 +29,6 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     length: str | int | None = None
     """In bytes, compressed."""
     offset: str | int | None = None
-    filename: str | None = None
 
     def place(self) -> tuple[int, int]:
         """Offset and length. Raises `ValueError` if a damaged line lacks them, or has others than numbers of bytes."""

@@ -181,6 +181,7 @@ def test_lines_of_others_are_read_and_what_is_no_response_is_not() -> None:
         found = response_of(line % (status, digest, b"text/html"))
         assert found is not None
         assert (found.url, found.moment, len(found.sha1)) == ("http://a.org/", "20200101000000", 20)
+    assert response_of((line % (b"200", sha1, b"x")).replace(b"}", b', "filename": "\xe9.warc.gz"}')) is not None
     for wrong in (
         line % (b'"-"', sha1, b"x"),
         line % (b"200", b"sha256:abc", b"x"),
