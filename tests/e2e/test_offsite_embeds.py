@@ -79,6 +79,24 @@ def test_a_rebuild_tells_embeds_from_links_that_are_checked_by_the_details_of_li
     assert asyncio.run(asked()) == expected
 
 
+def test_a_page_that_embeds_itself_is_no_other_url_in_a_rebuild(tmp_path: Path) -> None:
+    def answer_itself(_scheme: str, seen: Seen) -> Script:
+        is_robots = seen.target == "/robots.txt"
+        body = b"" if is_robots else b'<img src="/"><a href="/other">x</a>'
+        return [page(body, b"Content-Type: text/plain" if is_robots else b"Content-Type: text/html")]
+
+    async def crawl_it() -> None:
+        async with site(tmp_path, answer_itself) as where:
+            await where.crawl(f"{PAGES}/", settings=SETTINGS | {"output.link_details": True, "output.warc": False})
+
+    asyncio.run(crawl_it())
+    crawl = tmp_path / "crawl"
+    shutil.rmtree(crawl / "frontier")
+    shutil.copy(tmp_path / "crawl.toml", crawl)
+    rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    assert (rebuilt.code, rebuilt.out) == (COMPLETE, "2 URLs, 0 pending\n"), rebuilt.err
+
+
 @pytest.mark.parametrize("warc", [True, False], ids=["archive", "nothing-else"])
 def test_an_embed_of_another_site_stays_one_if_it_is_fetched_again_because_its_record_is_lost(
     tmp_path: Path, warc: bool

@@ -231,11 +231,11 @@ class _Output:
             if scope.offsite_embeds:
                 embeds = {url for url, reason in judged.refusals if reason == Refusal.OUT_OF_SCOPE}
         for canonical, count in references.items():
-            kind = kinds.get(canonical, LinkKind.LINK)
-            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=kind, via=parent.url)
+            # As a link, so that a page that embeds itself is no target of a redirect.
+            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
             if url is not None:
-                if url.url in embeds:
-                    url = msgspec.structs.replace(url, kind=LinkKind.EMBED)
+                kind = LinkKind.EMBED if url.url in embeds else kinds.get(canonical, LinkKind.LINK)
+                url = msgspec.structs.replace(url, kind=kind)
                 yield msgspec.structs.replace(checks.get(url.canonical, url), link_count=count)
 
     def _note_read(self, number: int) -> None:
