@@ -223,11 +223,11 @@ class PostgresClient:
 
 
 def _told(error: BaseException) -> str:
-    if isinstance(error, asyncpg.InternalClientError):  # such as "cannot switch to state 15"
-        return "the connection broke while the server was asked"
     text = " ".join(str(error).split())
     if _is_end(error) or (isinstance(error, asyncpg.InterfaceError) and text.endswith("connection is closed")):
         return "the server closed the connection"
+    if isinstance(error, asyncpg.InternalClientError):  # such as "got result for unknown protocol state 3"
+        return "the connection broke while the server was asked"
     return text or ("the server did not answer in time" if isinstance(error, TimeoutError) else type(error).__name__)
 
 

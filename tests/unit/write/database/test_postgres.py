@@ -457,10 +457,14 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         ),
         (
             asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress"),
+            "the server closed the connection",
+        ),
+        (
+            asyncpg.InternalClientError("got result for unknown protocol state 3"),
             "the connection broke while the server was asked",
         ),
     ],
-    ids=["closed", "broken"],
+    ids=["closed", "ended", "broken"],
 )
 async def test_a_connection_that_breaks_while_it_begins_is_told_as_that(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, told: str
