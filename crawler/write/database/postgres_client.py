@@ -21,6 +21,9 @@ CONNECT_TIMEOUT_S: Final = 10.0
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
 """Between two attempts to connect. The pause doubles with each one that fails."""
+MOST_LEFT_OUT: Final = 100
+"""How many rows in a row are left out before the crawl waits: a constraint that refuses all pages may take the row with
+which a server is asked."""
 
 _log = logging.getLogger(__name__)
 _BROKEN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
@@ -57,6 +60,10 @@ class PostgresClient:
         self._try_at = 0.0
         self._why = ""
         self._has_warned = False
+        self._taken: Row | None = None
+        """A row that the server has taken."""
+        self._left_out = 0
+        """How many rows in a row."""
 
     async def begin(self) -> None:
         """Connect, and make the tables. Raises ValueError if the configuration, a right or a table is wrong; a server
@@ -95,6 +102,7 @@ class PostgresClient:
         except BaseException:
             self._drop()
             raise
+        self._taken, self._left_out = min(rows, key=lambda row: row.size_bytes), 0
         if replaced is not None:
             self._warn_of_another(replaced)
 
@@ -105,10 +113,9 @@ class PostgresClient:
             await self.store(rows[:middle])
             await self.store(rows[middle:])
             return
-        try:
-            await self._take_empty()
-        except (*_BROKEN, ValueError):
+        if self._left_out == MOST_LEFT_OUT or not await self._takes_another():
             raise OSError(_told(error)) from error
+        self._left_out += 1
         _log.error(
             "the sink postgres: %s (number %d) is left out, because the server refuses its row: %s; `onceover inspect "
             "DIR verify --repair` stores it when the server takes it",
@@ -117,13 +124,19 @@ class PostgresClient:
             error.message,
         )
 
-    async def _take_empty(self) -> None:
-        """Raises if the server does not take an empty row either: then users have to change its tables."""
-        connection = await self._open()
+    async def _takes_another(self) -> bool:
+        """Whether the server takes a row that it has taken before, or an empty one. Otherwise users have to change its
+        tables, or nobody knows."""
+        connection: asyncpg.Connection | None = None
         try:
-            await check(connection, self._target.schema)
+            connection = await self._open()
+            await check(connection, self._target.schema, self._target.crawl, self._taken)
+        except (*_BROKEN, ValueError):
+            return False
         finally:
-            connection.terminate()
+            if connection is not None:
+                connection.terminate()
+        return True
 
     async def read(self, columns: Sequence[str]) -> AsyncGenerator[list[Sequence[Any]]]:
         """Some columns of all pages of the crawl. Raises `OSError`."""

@@ -91,14 +91,18 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
     )
 
 
-async def check(connection: asyncpg.Connection, schema: str) -> None:
-    """Prepare, and store a page without links, in a transaction that is rolled back. Raises as both of them."""
+async def check(
+    connection: asyncpg.Connection, schema: str, crawl: str = "onceover check", row: Row | None = None
+) -> None:
+    """Prepare, and store a page, or an empty one without links, in a transaction that is rolled back. Raises as both of
+    them."""
     transaction = connection.transaction()
     await transaction.start()
     await prepare(connection, schema)
-    values = tuple(_CHECKED if column.name == "number" else None for column in COLUMNS)
-    row = Row(number=_CHECKED, values=values, links=None, size_bytes=0)
-    await store(connection, schema, "onceover check", [row])
+    if row is None:
+        values = tuple(_CHECKED if column.name == "number" else None for column in COLUMNS)
+        row = Row(number=_CHECKED, values=values, links=None, size_bytes=0)
+    await store(connection, schema, crawl, [row])
     await transaction.rollback()
 
 

@@ -203,15 +203,48 @@ async def test_a_row_that_the_server_refuses_is_left_out_and_holds_up_no_other(
 async def test_a_server_that_refuses_every_row_is_waited_for(server: PostgresServer) -> None:
     sink = open_sink(server.dsn, schema="closed")
     await write(sink, 1)
-    server.query("ALTER TABLE closed.pages ADD COLUMN note text")
-    server.query("ALTER TABLE closed.pages ADD CHECK (number < 2 AND number >= 0)")
+    server.query("ALTER TABLE closed.pages ADD COLUMN note text NOT NULL DEFAULT ''")
+    server.query("ALTER TABLE closed.pages ALTER COLUMN note DROP DEFAULT")
     for _ in range(2):
-        with pytest.raises(OSError, match="violates check constraint"):
+        with pytest.raises(OSError, match="violates not-null constraint"):
             await write(sink, 2)
-    server.query("ALTER TABLE closed.pages DROP CONSTRAINT pages_number_check")
+    server.query("ALTER TABLE closed.pages DROP COLUMN note")
     await write(sink, 2)
     await sink.aclose()
     assert numbers(server, "closed") == [1, 2]
+
+
+async def test_a_row_may_lack_what_other_rows_have(server: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:
+    """An empty row has no title either."""
+    sink = open_sink(server.dsn, schema="titled")
+    await write(sink, 1)
+    server.query("ALTER TABLE titled.pages ALTER COLUMN title SET NOT NULL")
+    for number in (2, 3):
+        await sink.write(*rich_page(number, title=None))
+    await sink.aclose()
+    assert numbers(server, "titled") == [1]
+    assert [f"(number {number}) is left out" in caplog.text for number in (1, 2, 3)] == [False, True, True]
+
+
+async def test_a_server_that_refuses_each_page_is_waited_for(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although it takes an empty row, as most constraints do."""
+    monkeypatch.setattr("crawler.write.database.postgres_client.MOST_LEFT_OUT", 2)
+    sink = open_sink(server.dsn, schema="against")
+    await sink.begin()
+    server.query("ALTER TABLE against.pages ADD CHECK (title <> 'bad')")
+    for number in (1, 2, 3):
+        await sink.write(*rich_page(number, title="good" if number == 2 else "bad"))
+    await sink.write(*rich_page(4, title="bad"))
+    for _ in range(2):
+        with pytest.raises(OSError, match="violates check constraint"):
+            await sink.write(*rich_page(5, title="bad"))
+    server.query("ALTER TABLE against.pages DROP CONSTRAINT pages_title_check")
+    await sink.write(*rich_page(5, title="bad"))
+    await sink.aclose()
+    assert numbers(server, "against") == [2, 5]
+    assert [number for number in range(6) if f"(number {number}) is left out" in caplog.text] == [1, 3, 4]
 
 
 @pytest.mark.parametrize("table", ["links", "pages"])
