@@ -178,17 +178,19 @@ class RedisChannel:
 
     async def _look_at_times(self) -> None:
         """The policy of a server can be changed while it runs. Raises `Unreachable` if the set may lack what it had
-        when it was connected; then the channel is disconnected."""
+        when it was connected, or if nobody knows; then the channel is disconnected."""
         if asyncio.get_running_loop().time() < self._look_at:
             return
         try:
             if await self._look() == self._evicted:
                 return
-        except Unreachable:
-            await self._disconnect()
-            raise
+            why = "Redis has deleted keys, because its memory was full"
+        except Unreachable as error:
+            why = str(error)
+        except FAILURES as error:  # no script has run
+            why = f"Redis can't be reached: {reason_of(error)}"
         await self._disconnect()
-        raise Unreachable("Redis has deleted keys, because its memory was full")
+        raise Unreachable(why)
 
     async def _look(self, *, also_full: bool = False) -> str:
         """How many keys the server has deleted to get memory; empty for none. Raises `Unreachable` if it deletes some

@@ -74,3 +74,17 @@ async def test_a_server_that_begins_to_delete_keys_is_not_asked_and_what_is_left
         assert await channel.connect() != memory
         await channel.run(step)
         await channel.aclose()
+
+
+async def test_a_connection_that_is_lost_before_a_look_has_run_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the crawl would fetch what another one that shares the set may fetch."""
+    monkeypatch.setattr("crawler.redis.channel.LOOK_INTERVAL_S", 0.0)
+    with running_redis() as server, Redis.from_url(server.url) as client:
+        channel = RedisChannel(lambda: Server(url=server.url), "{test:key}", prefix="test")
+        memory = await channel.connect()
+        client.client_kill_filter(_type="normal", skipme=True)
+        with pytest.raises(Unreachable, match="Redis can't be reached"):
+            await channel.run(Step("return redis.call('SET', KEYS[1], '1')", ["{test:key}"], []))
+        assert not channel.is_connected
+        assert await channel.connect() == memory
+        await channel.aclose()
