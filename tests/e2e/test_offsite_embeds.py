@@ -20,6 +20,8 @@ SETTINGS = {
     "politeness.min_delay_s": 0.0,
 }
 
+WITH_DETAILS = SETTINGS | {"scope.check_external": True, "output.link_details": True, "output.warc": False}
+
 
 def answer(_scheme: str, seen: Seen) -> Script:
     """The host of the images names a sitemap with all of its pages, and answers for an image with a page."""
@@ -62,11 +64,9 @@ def test_an_embed_of_another_site_stays_one_if_the_frontier_is_rebuilt_from_the_
 
 
 def test_a_rebuild_tells_embeds_from_links_that_are_checked_by_the_details_of_links(tmp_path: Path) -> None:
-    settings = SETTINGS | {"scope.check_external": True, "output.link_details": True, "output.warc": False}
-
     async def asked() -> set[tuple[str, str]]:
         async with site(tmp_path, answer) as where:
-            await where.crawl(f"{PAGES}/", settings=settings)
+            await where.crawl(f"{PAGES}/", settings=WITH_DETAILS)
             return {(seen.method, seen.target) for seen in where.asked("images.web.test")}
 
     expected = {("GET", "/robots.txt"), ("GET", "/shown"), ("HEAD", "/linked")}
@@ -79,6 +79,29 @@ def test_a_rebuild_tells_embeds_from_links_that_are_checked_by_the_details_of_li
     assert asyncio.run(asked()) == expected
 
 
+@pytest.mark.parametrize("is_shown_first", [True, False], ids=["shown", "linked"])
+def test_what_a_page_shows_and_links_to_is_both_in_a_rebuild(tmp_path: Path, is_shown_first: bool) -> None:
+    shows, links = f'<img src="{IMAGES}/x">', f'<a href="{IMAGES}/x">x</a>'
+
+    def answer_both(_scheme: str, seen: Seen) -> Script:
+        is_robots = seen.target == "/robots.txt"
+        body = b"" if is_robots else (shows + links if is_shown_first else links + shows).encode()
+        return [page(body, b"Content-Type: text/plain" if is_robots else b"Content-Type: text/html")]
+
+    async def asked() -> set[tuple[str, str]]:
+        async with site(tmp_path, answer_both) as where:
+            await where.crawl(f"{PAGES}/", settings=WITH_DETAILS)
+            return {(seen.method, seen.target) for seen in where.asked("images.web.test")}
+
+    before = asyncio.run(asked())
+    assert ("GET", "/x") in before
+    crawl = tmp_path / "crawl"
+    shutil.rmtree(crawl / "frontier")
+    lose_records_of_images(crawl)
+    assert command_here("frontier", "rebuild", str(crawl), "--from-records").code == COMPLETE
+    assert asyncio.run(asked()) == before
+
+
 def test_a_page_that_embeds_itself_is_no_other_url_in_a_rebuild(tmp_path: Path) -> None:
     def answer_itself(_scheme: str, seen: Seen) -> Script:
         is_robots = seen.target == "/robots.txt"
@@ -87,7 +110,7 @@ def test_a_page_that_embeds_itself_is_no_other_url_in_a_rebuild(tmp_path: Path) 
 
     async def crawl_it() -> None:
         async with site(tmp_path, answer_itself) as where:
-            await where.crawl(f"{PAGES}/", settings=SETTINGS | {"output.link_details": True, "output.warc": False})
+            await where.crawl(f"{PAGES}/", settings=WITH_DETAILS)
 
     asyncio.run(crawl_it())
     crawl = tmp_path / "crawl"

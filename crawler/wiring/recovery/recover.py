@@ -118,12 +118,12 @@ def _without_counts(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
     return (msgspec.structs.replace(entry, hit_count=0) for entry in entries)
 
 
-def _kinds_of_links(record: PageRecord) -> dict[str, LinkKind]:
-    """The kind of the first link to each canonical URL, as far as the record tells it."""
-    kinds: dict[str, LinkKind] = {}
+def _kinds_of_links(record: PageRecord) -> dict[str, list[LinkKind]]:
+    """The kinds of the links to each canonical URL, in their order, as far as the record tells them."""
+    kinds: dict[str, list[LinkKind]] = {}
     for detail in record.link_details or ():
         if (kind := _KINDS.get(detail.kind)) is not None:
-            kinds.setdefault(detail.canonical or detail.url, kind)
+            kinds.setdefault(detail.canonical or detail.url, []).append(kind)
     return kinds
 
 
@@ -220,23 +220,27 @@ class _Output:
         """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked, or
         if embeds may come from anywhere: then what is out of scope as a link was an embed, which lends its host to no
         link. Where the record has details of its links, these say what each was."""
-        references, scope = Counter(record.references), self._loaded.config.scope
-        kinds = _kinds_of_links(record)
+        references, kinds, scope = Counter(record.references), _kinds_of_links(record), self._loaded.config.scope
         checks: dict[str, CrawlUrl] = {}
-        embeds: set[str] = set()
+        followed, embeds = dict[str, str](), set[str]()
         if scope.check_external or scope.offsite_embeds:
-            links = [Link(href=each, kind=kinds.get(each, LinkKind.LINK)) for each in references]
+            links = [Link(href=each, kind=kind) for each in references for kind in kinds.get(each, [LinkKind.LINK])]
             judged = run_all(self._discovery.links(record.url, links, parent=parent))
             checks = {name_of_page(url.canonical): url for url in judged.checks}
+            followed = {url.canonical: url.kind for url in judged.urls}
             if scope.offsite_embeds:
                 embeds = {url for url, reason in judged.refusals if reason == Refusal.OUT_OF_SCOPE}
         for canonical, count in references.items():
             # As a link, so that a page that embeds itself is no target of a redirect.
             url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
-            if url is not None:
-                kind = LinkKind.EMBED if url.url in embeds else kinds.get(canonical, LinkKind.LINK)
-                url = msgspec.structs.replace(url, kind=kind)
-                yield msgspec.structs.replace(checks.get(url.canonical, url), link_count=count)
+            if url is None:
+                continue
+            kind = followed.get(url.canonical)
+            if check := checks.get(url.canonical):
+                yield msgspec.structs.replace(check, link_count=count)
+            if not check or kind:  # a page may show what it links to
+                kind = LinkKind.EMBED if url.url in embeds else kind or kinds.get(canonical, [LinkKind.LINK])[0]
+                yield msgspec.structs.replace(url, kind=kind, link_count=count)
 
     def _note_read(self, number: int) -> None:
         self._read.add(number)
