@@ -36,6 +36,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     url: str
     state: str
     kind: str
+    via: str | None = None
     visit: int = 1
     status: int | None = None
     reason: str | None = None

@@ -22,6 +22,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     url: str
     state: str
     kind: str = "link"
+    via: str | None = None
     visit: int = 1
     depth: int = 0
     content_type: str | None = None

@@ -376,6 +376,20 @@ def test_a_page_that_was_forgotten_and_fetched_anew_is_listed_once(tmp_path: Pat
     assert (counted.totals.statuses.counts(), counted.totals.types.counts()) == ({"304": 1}, {"text/html": 1})
 
 
+def test_a_page_that_redirects_to_itself_counts_beside_that_redirect_when_a_url_was_forgotten(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", status=302, redirect="http://a.test/"),
+        record(2, "/", kind="redirect", via="http://a.test/"),
+        record(3, "/", status=302, redirect="http://a.test/"),
+        record(4, "/", kind="redirect", via="http://a.test/"),
+        record(5, "/", visit=2, kind="redirect", via="http://a.test/"),
+    )
+    counted = Counted()
+    counted.add_records([directory], str, has_forgotten=True)
+    assert counted.totals.statuses.counts() == {"302": 1, "200": 1}
+
+
 def test_types_and_refused_links_are_those_of_the_copy_that_is_current(tmp_path: Path) -> None:
     directory = written(
         tmp_path / "records",

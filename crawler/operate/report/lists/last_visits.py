@@ -3,12 +3,14 @@
 import sqlite3
 from collections.abc import Iterable
 from http import HTTPStatus
-from typing import Protocol
+from typing import Final, Protocol
 
-from crawler.discover.marks import EXTERNAL
+from crawler.discover.marks import EXTERNAL, after_redirect
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.temporary import Rows
-from crawler.page import LinkKind
+from crawler.page import EMBEDDED, LinkKind
+
+_MAY_BE_TARGETS: Final = frozenset({LinkKind.REDIRECT, LinkKind.EXTERNAL, *EMBEDDED})
 
 
 class AnyVisit(Protocol):
@@ -20,6 +22,8 @@ class AnyVisit(Protocol):
     def url(self) -> str: ...
     @property
     def kind(self) -> str: ...
+    @property
+    def via(self) -> str | None: ...
     @property
     def visit(self) -> int: ...
     @property
@@ -70,9 +74,13 @@ class LastVisits:
         return visit.number >= found[0], not _tells_nothing(visit) and visit.number >= found[1]
 
     def _name(self, visit: AnyVisit) -> str:
-        """A check of a page, to which another site redirects, is no visit to it."""
-        name = self._canonical(visit.url)
-        return name + EXTERNAL if visit.kind == LinkKind.EXTERNAL else name
+        """A check of a page, to which another site redirects, is no visit to it. Nor is a redirect of a page to itself,
+        as with a cookie, another visit to what has redirected."""
+        canonical = name = self._canonical(visit.url)
+        if visit.kind == LinkKind.EXTERNAL:
+            name += EXTERNAL
+        is_target = visit.kind in _MAY_BE_TARGETS and visit.via is not None and self._canonical(visit.via) == canonical
+        return after_redirect(name, 1) if is_target else name
 
 
 def _tells_nothing(visit: AnyVisit) -> bool:
