@@ -101,11 +101,14 @@ def write_lineages(directory: Path, lineages: Lineages) -> None:
 
 def learn_lineages(directory: Path, *, last: int | None, drawn: Iterable[tuple[int, int]]) -> None:
     """Store what another directory of the crawl says is left: `last` is its `last_lineage`, `drawn` its `spans_drawn`.
-    That is less than was known here, or a block that was drawn there."""
+    That is less than was known here, or a block that was drawn there; an older register does not tell blocks."""
     left = read_lineages(directory)
     blocks = (Block(first=low, last=high) for low, high in drawn)
     others = [each for each in blocks if each not in left.drawn]
-    if last is None or not (last < left.last or any(each.first <= last <= each.last for each in others)):
+    is_drawn = last is not None and (
+        left.last <= LAST_IN_ORDER < last or any(each.first <= last <= each.last for each in others)
+    )
+    if last is None or not (last < left.last or is_drawn):
         last = left.last
     learned = msgspec.structs.replace(left, last=last, drawn=(*left.drawn, *others))
     if learned != left:

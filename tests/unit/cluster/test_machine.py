@@ -53,6 +53,14 @@ def test_a_machine_begins_with_no_part_and_can_write_the_register_again(director
     assert layout.elsewhere(directory.path) == [0, 1, 2]
 
 
+def test_a_machine_learns_the_last_lineage_from_a_register_that_tells_no_blocks(directory: CrawlDirectory) -> None:
+    """As one that an older version has written. Otherwise the next register would refuse to adopt a part."""
+    drawn = msgspec.structs.replace(
+        IDENTITY, lineages=(70_001, 70_002, 70_003), next_lineage=70_004, last_lineage=70_255
+    )
+    assert begin(directory, drawn).identity() == drawn
+
+
 def test_a_stored_epoch_is_known_to_the_next_process(directory: CrawlDirectory) -> None:
     machine = begin(directory)
     machine.store(1, epoch=4, lineage=2)
