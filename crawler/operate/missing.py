@@ -10,10 +10,9 @@ from crawler.status import name_parts
 
 
 def notes_of_missing(path: Path) -> list[str]:
-    """Which parts what is read in `path` lacks, and why, so that nobody takes what is here for all. Without any part,
-    nothing is read."""
+    """Which parts what is read in `path` lacks, and why, so that nobody takes what is here for all."""
     layout = read_layout(path)
-    if layout is None or not layout.directories_here(path):
+    if layout is None:
         return []
     missing = missing_parts(path, layout)
     lacks = ((layout.elsewhere(path), "on other machines"), (missing, "whose directory is missing or can't be used"))

@@ -49,11 +49,10 @@ def status(directory: Path | None, part: int | None, daemon: Daemon | None, as_j
         list_crawls(directory or Path(), daemon, as_json=as_json)
         return
     directory = place(directory, part, daemon)
-    if daemon is None:
-        note_elsewhere(directory)
     with crawl_at(directory, daemon) as crawl:
         found = crawl.ask(GetStatus())
     if daemon is None:
+        note_elsewhere(directory)
         found = msgspec.structs.replace(found, course=course_of(directory, found))
     show(found, status_lines(found, directory, daemon), as_json=as_json)
 

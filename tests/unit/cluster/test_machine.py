@@ -81,9 +81,7 @@ def test_a_directory_that_was_made_and_never_opened_counts_only_if_redis_has_con
 
 
 def test_a_part_whose_process_is_about_to_make_its_frontier_is_not_missing(directory: CrawlDirectory) -> None:
-    machine = begin(directory)
-    assert notes_of_missing(directory.path) == []  # of nothing, nobody takes a part for all
-    machine.store(1, epoch=4, lineage=2)
+    begin(directory).store(1, epoch=4, lineage=2)
     assert notes_of_missing(directory.path) == ["without parts 0, 2 of the crawl, on other machines"]
     (directory.path / "part-1" / "claim.json").unlink()
     assert len(notes_of_missing(directory.path)) == 2

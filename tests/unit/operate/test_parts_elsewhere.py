@@ -51,6 +51,21 @@ def test_what_is_here_is_told_and_what_is_not_named(crawl: StoredCrawl, command:
     assert NOTE not in ended.out
 
 
+def test_a_machine_without_parts_tells_what_an_export_lacks_and_why_it_has_no_status(
+    crawl: StoredCrawl, tmp_path: Path
+) -> None:
+    """Nobody takes the output of an earlier division, or an empty table, for the whole crawl."""
+    layout = read_layout(crawl.directory)
+    assert layout is not None
+    shutil.rmtree(layout.directories(crawl.directory)[1])
+    ended = run(crawl, "export", "DIR", "--format", "csv", "--to", str(tmp_path / "pages.csv"))
+    assert (ended.code, "note: without parts 0, 1, 2 of the crawl" in ended.err) == (COMPLETE, True)
+    ended = run(crawl, "status", "DIR")
+    assert ended.code == REFUSED
+    assert "has no part of the crawl: other machines may have them" in ended.err
+    assert "note" not in ended.err
+
+
 def test_a_broken_part_is_named_by_its_number_and_its_own_directory(crawl: StoredCrawl) -> None:
     layout = read_layout(crawl.directory)
     assert layout is not None
