@@ -5,6 +5,7 @@ import atexit
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -190,7 +191,10 @@ class _LoopThread:
 
     def _serve(self) -> None:
         with self._runner as runner:
-            runner.run(self._stopped.wait())
+            while not self._stopped.is_set():
+                # What `exit` raises in a task stops the loop as well. The program hears of it from the task.
+                with suppress(SystemExit, KeyboardInterrupt):
+                    runner.run(self._stopped.wait())
 
     def run(self, work: Coroutine[Any, Any, _Result], /) -> _Result:
         """Run a coroutine and wait for its result. An interrupt cancels it, and is raised when it has ended."""

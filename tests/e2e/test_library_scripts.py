@@ -139,14 +139,24 @@ def test_several_threads_iterate_at_once(tmp_path: Path, web: Web) -> None:
     assert canonical(page for pages in got for page in pages) == dict.fromkeys(web.pages, 1)
 
 
-def test_what_is_raised_in_the_crawl_is_raised_here(tmp_path: Path, web: Web) -> None:
+@pytest.mark.parametrize("method", ["begin", "write"])
+@pytest.mark.parametrize("error", [LookupError("on the way"), SystemExit("on the way")], ids=["an error", "exit"])
+def test_what_is_raised_in_the_crawl_is_raised_here(
+    tmp_path: Path, web: Web, method: str, error: BaseException
+) -> None:
+    """Also what `sys.exit` raises, which ends an event loop."""
+
     class Broken:
+        async def begin(self) -> None:
+            if method == "begin":
+                raise error
+
         async def write(self, *_: object) -> None:
-            raise LookupError("on the way")
+            raise error
 
         async def aclose(self) -> None: ...
 
-    with pytest.raises(LookupError, match="on the way"):
+    with pytest.raises(type(error), match="on the way"):
         list(crawl_of(web, tmp_path / "crawl", sinks=[Broken()]))
     # The directory is free again.
     assert crawl_of(web, tmp_path / "crawl").run().ending is Ending.COMPLETE
