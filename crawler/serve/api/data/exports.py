@@ -3,13 +3,15 @@
 import asyncio
 import os
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from typing import BinaryIO, Final
+from typing import Final
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.web_request import BaseRequest
+from multidict import CIMultiDict
 
 from crawler.serve.api.actions import Actions, audit, body_of, query_of
 from crawler.serve.api.problems import Refused
@@ -17,9 +19,6 @@ from crawler.serve.exports.forms import ENDED, ExportBody, ExportForm, ExportLis
 from crawler.serve.exports.stored import StillWritten, TooMany
 
 FILE = "application/octet-stream"
-READING_S: Final = 20.0
-"""For so long a client may read nothing of a piece."""
-_PIECE_BYTES: Final = 1 << 18
 _NO_BYTES: Final = re.compile(r"bytes=-0+", re.ASCII | re.IGNORECASE)
 """The last 0 bytes. That can't be sent, by RFC 9110, section 14.1.2; aiohttp sends the whole file."""
 
@@ -94,22 +93,33 @@ async def download_file(actions: Actions, request: web.Request) -> web.StreamRes
         hdrs.CONTENT_DISPOSITION: f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "X-Content-Type-Options": "nosniff",
     }
-    if request.method == "GET" and hdrs.RANGE in request.headers:
-        with suppress(FileNotFoundError), path.open("rb") as content:
-            status = os.fstat(content.fileno())
-            if not (_is_known_range(request) and _has_begun_with(_tag_of(status), request)):
-                return await _send_whole(request, content, status, headers)
-            if _NO_BYTES.fullmatch(request.headers[hdrs.RANGE]):
-                raise Refused(
-                    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
-                    "expected a range of at least one byte",
-                    headers={hdrs.CONTENT_RANGE: f"bytes */{status.st_size}"},
-                )
-    response = web.FileResponse(path, headers=headers)
+    response = _FileResponse(path, headers=headers)
     # With this, aiohttp reads the file itself, and compresses nothing. If a connection is aborted while asyncio lets
     # the system send a file, the next connection with its number is never answered.
     response.enable_compression(web.ContentCoding.identity)
     return response
+
+
+class _FileResponse(web.FileResponse):
+    """It sends each range as RFC 9110 demands."""
+
+    async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
+        if hdrs.RANGE in request.headers:
+            with suppress(OSError):  # aiohttp tells it
+                request = _with_range(request, await asyncio.to_thread(os.stat, self._path))
+        return await super().prepare(request)
+
+
+def _with_range(request: BaseRequest, status: os.stat_result) -> BaseRequest:
+    """The request with a range of which aiohttp makes what it should, or without one that is to be ignored."""
+    headers = CIMultiDict(request.headers)
+    if request.method != "GET" or not (_is_known_range(request) and _has_begun_with(_tag_of(status), request)):
+        del headers[hdrs.RANGE]
+    elif _NO_BYTES.fullmatch(headers[hdrs.RANGE]):
+        headers[hdrs.RANGE] = f"bytes={status.st_size}-"
+    else:
+        return request
+    return request.clone(headers=headers)
 
 
 def _tag_of(status: os.stat_result) -> str:
@@ -117,7 +127,7 @@ def _tag_of(status: os.stat_result) -> str:
     return f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
 
 
-def _is_known_range(request: web.Request) -> bool:
+def _is_known_range(request: BaseRequest) -> bool:
     """Others are ignored, by RFC 9110, section 14.2; aiohttp refuses them."""
     try:
         return request.http_range is not None
@@ -125,28 +135,9 @@ def _is_known_range(request: web.Request) -> bool:
         return False
 
 
-def _has_begun_with(tag: str, request: web.Request) -> bool:
+def _has_begun_with(tag: str, request: BaseRequest) -> bool:
     """Whether a range may be sent, by RFC 9110, section 13.1.5. Of If-Range, aiohttp compares dates alone."""
     return hdrs.IF_RANGE not in request.headers or request.if_range is not None or request.headers[hdrs.IF_RANGE] == tag
-
-
-async def _send_whole(
-    request: web.Request, content: BinaryIO, status: os.stat_result, headers: Mapping[str, str]
-) -> web.StreamResponse:
-    """With the headers that aiohttp gives to files, so that the client can go on with this one."""
-    response = web.StreamResponse(headers={**headers, hdrs.ETAG: _tag_of(status), hdrs.ACCEPT_RANGES: "bytes"})
-    response.last_modified = status.st_mtime
-    response.content_length = status.st_size
-    try:
-        await response.prepare(request)
-        while piece := await asyncio.to_thread(content.read, _PIECE_BYTES):
-            async with asyncio.timeout(READING_S):
-                await response.write(piece)
-    except OSError:
-        # The client is gone, or does not read; or the disk does not. An error can't be told any more.
-        if request.transport is not None:
-            request.transport.abort()
-    return response
 
 
 async def _find(actions: Actions, request: web.Request) -> StoredExport:

@@ -102,6 +102,11 @@ async def test_an_export_is_made_told_downloaded_in_ranges_and_deleted(home: Pat
         for ignored in ("items=1-2", "bytes=1-2,5-6", "bytes=-"):
             got = await api.ask("GET", path, headers={"Range": ignored})
             assert (got.status, got.body) == (200, whole.body)
+            got = await api.ask("HEAD", path, headers={"Range": ignored})
+            assert (got.status, got.headers["Content-Length"]) == (200, str(len(whole.body)))
+        for ranges in ("bytes=7-", "items=1-2", "bytes=-0"):
+            for name, tag, status in (("If-None-Match", whole.headers["Etag"], 304), ("If-Match", '"another"', 412)):
+                assert (await api.ask("GET", path, headers={"Range": ranges, name: tag})).status == status
         assert (await api.ask("GET", path, headers={"If-None-Match": whole.headers["Etag"]})).status == 304
         # A download goes on only with the file that it has begun with.
         for tag, status, body in (
