@@ -44,6 +44,9 @@ class AppendFile:
         self._sync_turn = asyncio.Lock()
         if self._power:
             try:
+                if self.size:
+                    os.fsync(self._fd)  # if a later sync has no room, what was here before must stay
+                    self._synced = self.size
                 sync_directory(path.parent)
             except BaseException:
                 os.close(self._fd)

@@ -97,6 +97,33 @@ async def test_closing_a_file_for_which_there_is_no_room_leaves_it_open_without_
     assert (tmp_path / "file").read_bytes() == b"onethree"
 
 
+async def test_a_full_disk_takes_nothing_from_a_file_that_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    file = AppendFile(path, durability="power")
+    file.append(b"two")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", no_space)
+        with pytest.raises(OSError, match="from byte 3 on had no room"):
+            await file.settle()
+    assert path.read_bytes() == b"one"
+    file.close()
+
+
+def test_a_file_that_can_t_be_synced_when_it_is_opened_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", no_space)
+        with pytest.raises(OSError, match="No space left"):
+            AppendFile(path, durability="power")
+    assert path.read_bytes() == b"one"
+
+
 async def test_a_cancelled_sync_leaves_the_file_usable(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "file", durability="power")
     file.append(b"one")
