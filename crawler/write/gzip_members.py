@@ -17,7 +17,6 @@ _READ_BYTES = 1 << 18
 _INFLATE_BYTES = 1 << 20
 HEAD_BYTES = 1 << 19
 """So much of a member tells what it is: the headers of a response may have 256 KiB."""
-_LAST_BYTES = 1 << 16
 _GZIP = 16 + isal_zlib.MAX_WBITS
 _BEGINNING = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 """How a member without name and time begins, as this room writes them."""
@@ -109,26 +108,34 @@ def members(
 
     After damage, a member counts only if `is_ours` accepts the first 512 KiB of its content: damaged data may contain
     other gzip members, for example if a page is an archive itself. Behind what may be the beginning of a member that a
-    crash left, it must also be one that `may_follow` the last intact one, of which 64 KiB are given first. Reads and
+    crash left, it must also be one that `may_follow` the last intact one, whose beginning is given first. Reads and
     inflates the file once, in bounded memory: about 7 s for a gigabyte of compressed pages. Nobody else may move the
     position of the file meanwhile.
     """
     size = os.fstat(file.fileno()).st_size
-    start, last = 0, b""
+    start, last = 0, None
     while start < size:
         start, torn, found = yield from members_from(file, start, max_bytes)
-        last = found or last
+        last = last if found is None else found
         if start < size:
-            accepts = partial(_is_next, last, is_ours, may_follow) if torn and last else is_ours
+            accepts = is_ours
+            if torn and last is not None:
+                accepts = partial(_is_next, _beginning_of(file, last), is_ours, may_follow)
             end_of_damage = _next_member(file, start + 1, accepts)
             yield Stretch(start, end_of_damage, is_intact=False, torn=torn and end_of_damage == size)
             start = end_of_damage
 
 
+def _beginning_of(file: BinaryIO, start: int) -> bytes:
+    """How the content of an intact member begins."""
+    file.seek(start)
+    return isal_zlib.decompressobj(wbits=_GZIP).decompress(file.read(_READ_BYTES), HEAD_BYTES)
+
+
 def _is_next(
-    last: bytes, is_ours: Callable[[bytes], bool], may_follow: Callable[[bytes, bytes], bool], head: bytes
+    before: bytes, is_ours: Callable[[bytes], bool], may_follow: Callable[[bytes, bytes], bool], head: bytes
 ) -> bool:
-    return is_ours(head) and may_follow(last, head)
+    return is_ours(head) and may_follow(before, head)
 
 
 def _taken(content: bytearray) -> bytes:
@@ -138,10 +145,12 @@ def _taken(content: bytearray) -> bytes:
     return taken
 
 
-def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[GzipMember, None, tuple[int, bool, bytes]]:
+def members_from(
+    file: BinaryIO, start: int, max_bytes: int
+) -> Generator[GzipMember, None, tuple[int, bool, int | None]]:
     """Each intact member from `start` on. Returns where the last one ends, whether the rest may be the beginning of
-    another, and how the last one begins."""
-    last = b""
+    another, and where the last one begins, if there is any."""
+    last = None
     file.seek(start)
     consumed = start  # the position in the file, after the input of all members so far
     inflater, content = isal_zlib.decompressobj(wbits=_GZIP), bytearray()
@@ -157,9 +166,8 @@ def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[GzipMe
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             consumed += before - len(data)
             if inflater.eof:
-                last = bytes(content[:_LAST_BYTES])
                 yield GzipMember(start, consumed, _taken(content))
-                start, inflater = consumed, isal_zlib.decompressobj(wbits=_GZIP)
+                last, start, inflater = start, consumed, isal_zlib.decompressobj(wbits=_GZIP)
     return start, True, last
 
 

@@ -548,6 +548,27 @@ async def test_an_archive_of_ours_in_a_page_gives_no_records_when_a_crash_tears_
     assert path.with_suffix("").read_bytes() == whole
 
 
+async def test_records_after_changed_settings_are_the_crawl_s_own_and_those_in_a_torn_page_are_not(
+    tmp_path: Path,
+) -> None:
+    """The torn page follows a record that is larger than what is told of it, in a file with two warcinfo records."""
+    theirs = await left_open(tmp_path / "theirs", page(8))
+    sink = WarcSink(tmp_path / "now", info={"software": "1"})
+    await sink.write(page(1), record_of(page(1), 1))
+    sink.tell({"software": "2"})
+    large = page(2, Random(2).randbytes(2_000_000))
+    await sink.write(large, record_of(large, 2))
+    await sink.aclose()
+    (path,) = archives(tmp_path / "now")
+    whole = path.read_bytes()
+    holder = zlib.compress(b"WARC/1.1\r\nX-Onceover-Number: 3\r\n\r\n" + theirs.read_bytes(), 0, wbits=31)
+    path.write_bytes(whole + holder[:-30])
+    found = [*captures(path.parent, full_blocks=False)]
+    assert [each.number for each in found if isinstance(each, Capture) and each.kind == "response"] == [1, 2]
+    (damaged,) = (each for each in found if not isinstance(each, Capture))
+    assert (damaged.start, damaged.end) == (len(whole), len(whole + holder) - 30)
+
+
 async def test_mending_that_is_broken_off_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = await left_open(tmp_path, *(page(number) for number in range(1, 4)))
     whole = bytearray(path.read_bytes())
