@@ -23,7 +23,7 @@ from crawler.url.hosts import surt_host
 from crawler.url.urls import Target, UrlReader
 
 _HERITRIX = re.compile(r"\A\+?(?:https?://)?\(?", re.IGNORECASE)
-_NAME = re.compile(r"(?:(?:[\w-]+(?:,[\w-]+)*|[0-9.]+|\[[0-9a-f:.]+\](?::[0-9]{0,5})?),?)?", re.ASCII)
+_NAME = re.compile(r"(?:(?:[\w-]+(?:,[\w-]+)*|[0-9.]+|\[[0-9a-f:.]*(?:\](?::[0-9]{0,5})?)?),?)?", re.ASCII)
 """The beginning of a name in SURT order, or an address."""
 _PORT = re.compile(r"[0-9]{0,5}", re.ASCII)
 _HOST = re.compile(r"[\w.-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")

@@ -115,6 +115,15 @@ def test_a_surt_prefix_with_which_no_url_begins_is_refused(entry: str) -> None:
         SurtPrefixes([entry])
 
 
+@pytest.mark.parametrize(
+    "url", ["http://[2001:db8::1]:8080/a?b", "http://192.0.2.1/a", "https://www.example.org:8443/x(y),z"]
+)
+def test_each_beginning_of_a_surt_is_a_place_of_its_url(url: str) -> None:
+    target = READER.seed(url)
+    whole = f"{target.site}){target.path}"
+    assert all(SurtPrefixes([f"http://({whole[:end]}"]).cover(target) for end in range(1, len(whole) + 1))
+
+
 def test_one_of_many_places_is_found() -> None:
     places = SurtPrefixes([f"h{number}.example.org" for number in range(1000)])
     assert all(places.cover(READER.seed(f"https://h{number}.example.org/x")) for number in range(1000))
