@@ -14,7 +14,7 @@ from aiohttp.http_parser import RawResponseMessage
 from aiohttp.http_writer import HttpVersion
 from aiohttp.streams import StreamReader
 
-from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, BodyEnd, PlainBody, Received
+from crawler.fetch.connect.bodies import MAX_HEADERS_BYTES, BodyEnd, PlainBody
 from crawler.fetch.connect.connections import Server
 from crawler.fetch.connect.connector import RoutedConnector
 from crawler.fetch.connect.failures import ClosedEarly, HeadersTooLarge, KeptClosed, TlsRefused, TooSlow
@@ -140,10 +140,14 @@ async def exchange(
         now = handler.asked_at
         if not handler.connections.make_room(handler, now, server):
             handler.force_close()
-        is_short = deadline < now + head_timeout_s
-        timeouts.start(handler, *((deadline, TimeoutError) if is_short else (now + head_timeout_s, _too_slow)))
+        if deadline < now + head_timeout_s:
+            timeouts.start(handler, deadline, TimeoutError)
+        else:
+            timeouts.start(handler, now + head_timeout_s, _too_slow)
         try:
-            message, content = await _receive(handler)
+            message, content = await handler.read()
+            while 100 <= message.code <= 199 and message.code != _SWITCHING:
+                message, content = await handler.read()  # that head only announced this one
         except (HttpProcessingError, aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             raise _failure_of(error, request, handler, server) from error
         finally:
@@ -181,14 +185,6 @@ def _send(request: HttpRequest, handler: TolerantHandler) -> None:
     if handler.transport is None or handler.transport.is_closing():
         raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
     handler.transport.write(head)
-
-
-async def _receive(handler: TolerantHandler) -> Received:
-    """The head of the response, after those that only announce it, and its body."""
-    while True:
-        message, content = await handler.read()
-        if not 100 <= message.code <= 199 or message.code == _SWITCHING:
-            return message, content
 
 
 def _judge_reuse(handler: TolerantHandler, server: Server | None, status: int) -> None:
