@@ -130,7 +130,9 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             retry_after_s = _longest_retry_after(fetched, retry_after_s)
             if any(each.status in SLOW_DOWN_STATUSES for each in fetched.troubled_loads):
                 pressure = lease.pressure + 1
-        rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0
+        rest_s = usual_s
+        if asked and (pressure or retry_after_s is not None):
+            rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
         why_again = self._why_again(fetched, cause, lease)
         if why_again is not None:
             return Decision(
