@@ -176,9 +176,9 @@ class AppendFile:
             self._damage = self._explain(error, _UNSYNCED, at=self._synced)
             return self._damage
         self.size = self._synced
-        explained = self._explain(error, _NO_ROOM)
-        self._last_loss, self._losses = explained, self._losses + 1
         self._take_back(self._fd)
+        explained = self._explain(error, _NO_ROOM if self._damage is None else _LEFT)
+        self._last_loss, self._losses = explained, self._losses + 1
         return explained
 
     def _explain(self, error: OSError, what: str, *, at: int | None = None) -> OSError:

@@ -188,6 +188,21 @@ def test_an_error_does_not_say_that_half_a_chunk_was_removed_if_it_was_not(
     file.close()
 
 
+async def test_an_error_does_not_say_that_what_had_no_room_was_removed_if_it_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = AppendFile(tmp_path / "file", durability="power")
+    file.append(b"one")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", no_space)
+        patch.setattr(os, "ftruncate", no_space)
+        with pytest.raises(OSError, match="byte 0, and what is there of it is removed later"):
+            await file.settle()
+    file.append(b"two")  # there is room again
+    file.close()
+    assert (tmp_path / "file").read_bytes() == b"two"
+
+
 def test_a_file_that_can_t_be_made_safe_at_the_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = AppendFile(tmp_path / "file", durability="power")
     file.append(b"chunk")
