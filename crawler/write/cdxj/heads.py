@@ -48,14 +48,21 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 
 def capture_of(content: bytes) -> CaptureFacts | None:
     """What an index says of a record, of which the first 512 KiB are enough; None if it is not a capture."""
-    head = read_head(content)
-    return None if head is None else head.capture()
+    head, _, block = content.partition(END)
+    fields = fields_of(head)
+    if _text(fields.get(b"warc-type", b"")) not in _CAPTURES:  # as are most records; the rest takes time
+        return None
+    found = _head_of(fields, block)
+    return None if found is None else found.capture()
 
 
 def read_head(content: bytes) -> Head | None:
     """The head of a record, given its beginning; None if it is none of a URL."""
     head, _, block = content.partition(END)
-    fields = fields_of(head)
+    return _head_of(fields_of(head), block)
+
+
+def _head_of(fields: dict[bytes, bytes], block: bytes) -> Head | None:
     url, date = _url(fields, b"warc-target-uri"), _text(fields.get(b"warc-date", b""))
     if not url or not date:
         return None
