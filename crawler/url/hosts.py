@@ -152,15 +152,19 @@ def installed_suffixes() -> bytes:
 def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
-        _SUFFIXES.text = text
+        _SUFFIXES.text, _SUFFIXES.top_levels = text, None
         for cached in (_text, _suffixes, _has_rules, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
 
 class _Suffixes:
-    """Which list this process uses: None is that of the package."""
+    """Which list this process uses."""
 
     text: bytes | None = None
+    """None is that of the package."""
+    top_levels: frozenset[str] | None = None
+    """Those of its rules. They are read when a host has none of them, because others may follow: a page can have
+    100,000 links to such hosts, and to search the list for each of them would take 20 s."""
 
 
 _SUFFIXES: Final = _Suffixes()
@@ -190,11 +194,16 @@ def _has_rules(top_level: str) -> bool:
 
 def _rules_for(top_level: str, *, of_registries: bool = False) -> list[str]:
     """As the list has them. It may have the top-level domain in ASCII, as URLs have it, or in its own letters."""
+    decoded = idna.decode(top_level) if top_level.startswith("xn--") else top_level
+    if _SUFFIXES.top_levels is not None and _SUFFIXES.top_levels.isdisjoint((top_level, decoded)):
+        return []
     text = _text(of_registries=of_registries)
     rules = _find_rules(top_level, text)
-    decoded = idna.decode(top_level) if top_level.startswith("xn--") else top_level
     if decoded != top_level:
         rules += _find_rules(decoded, text.decode("utf-8", "replace").lower().encode())
+    if not rules and _SUFFIXES.top_levels is None:
+        lines = filter(None, map(str.split, _text(of_registries=False).decode("utf-8", "replace").lower().split("\n")))
+        _SUFFIXES.top_levels = frozenset(_top_level(words[0]).removeprefix("!") for words in lines)
     return rules
 
 

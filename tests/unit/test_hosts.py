@@ -1,6 +1,7 @@
 import pytest
 from publicsuffixlist import PublicSuffixList
 
+from crawler.url import hosts
 from crawler.url.hosts import (
     domain_of_site,
     has_known_top_level,
@@ -38,9 +39,11 @@ def test_suffixes_of_registries_are_told_from_private_ones() -> None:
     "rule",
     ["Shop.Test", "shop.test and a comment", "shop.test\r", "shop.test\rtest.example", "公司", "xn--55qx5d", "*.test"],
 )
-def test_a_rule_of_another_list_holds(rule: str) -> None:
+@pytest.mark.parametrize("met_before", [(), ("a.net",)], ids=["first", "after-an-unknown-one"])
+def test_a_rule_of_another_list_holds(rule: str, met_before: tuple[str, ...]) -> None:
     try:
         use_suffixes(f"// A comment\n\n  \n{rule}\n".encode())
+        assert not any(map(has_known_top_level, met_before))
         top = in_ascii(rule.split(maxsplit=1)[0].rpartition(".")[2].lower())
         suffix = "shop.test" if top == "test" else top
         assert registered_domain(f"a.b.{suffix}") == f"b.{suffix}"
@@ -55,6 +58,26 @@ def test_an_exception_among_rules_in_other_letters_holds() -> None:
         use_suffixes("*.公司\n!公司.公司\n".encode())
         assert registered_domain("a.b.xn--55qx5d") == "a.b.xn--55qx5d"
         assert registered_domain("a.xn--55qx5d.xn--55qx5d") == "xn--55qx5d.xn--55qx5d"
+    finally:
+        use_suffixes(installed_suffixes())
+
+
+def test_the_list_is_searched_for_one_unknown_top_level_and_read_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+
+    def find(top_level: str, text: bytes) -> list[str]:
+        searched.append(top_level)
+        return find_rules(top_level, text)
+
+    find_rules = hosts._find_rules
+    monkeypatch.setattr("crawler.url.hosts._find_rules", find)
+    try:
+        use_suffixes("test // with us\n*.公司\n// unknown-9\n".encode())
+        assert [registered_domain(f"a.b.unknown-{number}") for number in range(9)][-1] == "b.unknown-8"
+        assert not has_known_top_level("unknown-9")
+        assert registered_domain("a.b.test") == "b.test"
+        assert registered_domain("a.b.c.xn--55qx5d") == "b.c.xn--55qx5d"
+        assert [name for name in searched if name.startswith("unknown")] == ["unknown-0"]
     finally:
         use_suffixes(installed_suffixes())
 
