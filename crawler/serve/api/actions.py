@@ -15,7 +15,6 @@ from aiohttp import web
 
 from config import Loaded
 from crawler.codes.exit_codes import AWAY, FAILED, REFUSED
-from crawler.codes.unreadable import UNREADABLE
 from crawler.control.requests import Request
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.layout import part_directory
@@ -64,7 +63,6 @@ _STATUSES: Final = {
 }
 """By the exit code of a command that asks the same."""
 
-_Body = TypeVar("_Body", bound=msgspec.Struct)
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
@@ -96,6 +94,7 @@ class Actions:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers) from error
 
     async def list_crawls(self, _request: web.Request) -> CrawlList:
+        """All crawls, also those that have finished, with their states."""
         return self._crawls()
 
     def _crawls(self) -> CrawlList:
@@ -105,11 +104,12 @@ class Actions:
         keeper = self.keepers.get(name)
         self.events.notice(name, None if keeper is None else crawl_form(keeper))
 
-    async def show(self, request: web.Request) -> CrawlDetails:
+    async def show_crawl(self, request: web.Request) -> CrawlDetails:
+        """A crawl with its history."""
         return crawl_details(self.keeper(request))
 
-    async def create(self, request: web.Request) -> CrawlDetails:
-        """Repeated with the same configuration, it changes nothing."""
+    async def create_crawl(self, request: web.Request) -> CrawlDetails:
+        """Create a crawl from its configuration (application/toml); a repetition changes nothing."""
         name = request.match_info["name"]
         if not _NAME.fullmatch(name):
             detail = (
@@ -141,10 +141,12 @@ class Actions:
             audit(request, f"created {name}")
         await self._daemon.reload()
 
-    async def start(self, request: web.Request) -> CrawlDetails:
+    async def start_crawl(self, request: web.Request) -> CrawlDetails:
+        """Let a crawl run: one that was stopped or is held; one that waits for its schedule begins anew."""
         return await self._wish(request, Wish.RUN)
 
-    async def stop(self, request: web.Request) -> CrawlDetails:
+    async def stop_crawl(self, request: web.Request) -> CrawlDetails:
+        """Let a crawl finish what is in flight, and keep it stopped."""
         return await self._wish(request, Wish.STOP)
 
     async def _wish(self, request: web.Request, wish: Wish) -> CrawlDetails:
@@ -155,11 +157,12 @@ class Actions:
         audit(request, f"told {keeper.name} to {wish}")
         return crawl_details(keeper)
 
-    async def pause(self, request: web.Request) -> CrawlDetails:
-        body = await body_of(request, PauseBody)
+    async def pause_crawl(self, request: web.Request, body: PauseBody) -> CrawlDetails:
+        """Let a crawl fetch nothing until it is resumed."""
         return await self._ask(request, lambda keeper: keeper.pause(body.reason), f"paused: {body.reason}")
 
-    async def resume(self, request: web.Request) -> CrawlDetails:
+    async def resume_crawl(self, request: web.Request) -> CrawlDetails:
+        """End a pause."""
         return await self._ask(request, lambda keeper: keeper.resume(), "resumed")
 
     async def _ask(self, request: web.Request, ask: Callable[[Keeper], Awaitable[None]], done: str) -> CrawlDetails:
@@ -173,8 +176,8 @@ class Actions:
         audit(request, f"{keeper.name}: {done}")
         return crawl_details(keeper)
 
-    async def delete(self, request: web.Request) -> None:
-        """State and output are kept."""
+    async def delete_crawl(self, request: web.Request) -> None:
+        """Remove a crawl that does not run from the list, with its configuration; its directory is kept."""
         keeper = self.keeper(request)
         try:
             await self._daemon.delete(keeper.name)
@@ -191,6 +194,7 @@ class Actions:
             await asyncio.to_thread(write)
 
     async def reload(self, request: web.Request) -> ReloadForm:
+        """Read the folder again, as SIGHUP does."""
         audit(request, "reads the folder again")
         found = await self._daemon.reload()
         return ReloadForm(changes=tuple(msgspec.convert(each, ChangeForm, from_attributes=True) for each in found))
@@ -272,22 +276,6 @@ def _write_new(path: Path, text: bytes) -> None:
     finally:
         aside.unlink()
     sync_directory(path.parent)
-
-
-async def body_of(request: web.Request, kind: type[_Body]) -> _Body:
-    """The body of a request; an empty one stands for the defaults."""
-    try:
-        return msgspec.json.decode(await request.read() or b"{}", type=kind)
-    except UNREADABLE as error:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not as expected: {error}") from error
-
-
-def query_of(request: web.Request, kind: type[_Body]) -> _Body:
-    """The parameters behind the path of a request."""
-    try:
-        return msgspec.convert(dict(request.query), kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the query is not as expected: {error}") from error
 
 
 def audit(request: web.Request, what: str) -> None:

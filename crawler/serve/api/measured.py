@@ -7,14 +7,15 @@ from typing import get_args
 
 from aiohttp import web
 
-from crawler.serve.api.actions import Actions, query_of
+from crawler.serve.api.actions import Actions
 from crawler.serve.api.problems import Refused
 from crawler.serve.life.summary import State
 from crawler.serve.measure.columns import History, HistoryQuery, as_columns, window_of
 
 
-async def show_history(actions: Actions, request: web.Request) -> History:
-    keeper, query, now = actions.keeper(request), query_of(request, HistoryQuery), time.time()
+async def show_history(actions: Actions, request: web.Request, query: HistoryQuery) -> History:
+    """What a crawl did over time, as columns of numbers."""
+    keeper, now = actions.keeper(request), time.time()
     window = window_of(query, now)
     if window is None:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected `from` to be before `to`")

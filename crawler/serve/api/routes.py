@@ -3,105 +3,61 @@
 from http import HTTPStatus
 from typing import Final
 
-from crawler.serve.api.actions import TOML, Actions
-from crawler.serve.api.data.export_routes import EXPORT_ROUTES
-from crawler.serve.api.data.routes import DATA_ROUTES
+from crawler.serve.api.actions import Actions
+from crawler.serve.api.data import asking, exports, reading, settings
 from crawler.serve.api.events.streaming import EVENT_STREAM, stream_events
-from crawler.serve.api.forms import PauseBody
 from crawler.serve.api.measured import show_history
 from crawler.serve.api.route import BASE, NAMED, Route
-from crawler.serve.measure.columns import HistoryQuery
+
+_HOST: Final = f"{NAMED}/hosts/{{host}}"
+_EXPORT: Final = f"{NAMED}/exports/{{export}}"
+_LATE: Final = (HTTPStatus.GATEWAY_TIMEOUT,)
+_READS: Final = (HTTPStatus.CONFLICT,)
+"""A crawl may not have begun."""
+_ASKS: Final = (*_READS, *_LATE)
+"""Nor may it answer."""
+_CREATES: Final = (HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
 ROUTES: Final = (
-    Route(
-        method="GET",
-        path=f"{BASE}/crawls",
-        name="listCrawls",
-        meaning="All crawls, also those that have finished, with their states",
-        action=Actions.list_crawls,
-    ),
-    Route(
-        method="GET",
-        path=NAMED,
-        name="showCrawl",
-        meaning="A crawl with its history",
-        action=Actions.show,
-    ),
-    Route(
-        method="GET",
-        path=f"{NAMED}/history",
-        name="showHistory",
-        meaning="What a crawl did over time, as columns of numbers",
-        action=show_history,
-        query=HistoryQuery,
-        refusals=(HTTPStatus.CONFLICT,),
-    ),
-    Route(
-        method="PUT",
-        path=NAMED,
-        name="createCrawl",
-        meaning=f"Create a crawl from its configuration ({TOML}); a repetition changes nothing",
-        action=Actions.create,
-        takes_toml=True,
-        refusals=(HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
-    ),
-    Route(
-        method="DELETE",
-        path=NAMED,
-        name="deleteCrawl",
-        meaning="Remove a crawl that does not run from the list, with its configuration; its directory is kept",
-        action=Actions.delete,
-        status=HTTPStatus.NO_CONTENT,
-        refusals=(HTTPStatus.CONFLICT,),
-    ),
-    Route(
-        method="POST",
-        path=f"{NAMED}/start",
-        name="startCrawl",
-        meaning="Let a crawl run: one that was stopped or is held; one that waits for its schedule begins anew",
-        action=Actions.start,
-        status=HTTPStatus.ACCEPTED,
-    ),
-    Route(
-        method="POST",
-        path=f"{NAMED}/stop",
-        name="stopCrawl",
-        meaning="Let a crawl finish what is in flight, and keep it stopped",
-        action=Actions.stop,
-        status=HTTPStatus.ACCEPTED,
-    ),
-    Route(
-        method="POST",
-        path=f"{NAMED}/pause",
-        name="pauseCrawl",
-        meaning="Let a crawl fetch nothing until it is resumed",
-        action=Actions.pause,
-        body=PauseBody,
-        refusals=(HTTPStatus.GATEWAY_TIMEOUT,),
-    ),
-    Route(
-        method="POST",
-        path=f"{NAMED}/resume",
-        name="resumeCrawl",
-        meaning="End a pause",
-        action=Actions.resume,
-        refusals=(HTTPStatus.GATEWAY_TIMEOUT,),
-    ),
-    Route(
-        method="POST",
-        path=f"{BASE}/reload",
-        name="reload",
-        meaning="Read the folder again, as SIGHUP does",
-        action=Actions.reload,
-    ),
-    Route(
-        method="GET",
-        path=f"{BASE}/events",
-        name="streamEvents",
-        meaning="What happens, as server-sent events; goes on until the client closes it",
-        action=stream_events,
-        streams=EVENT_STREAM,
-    ),
-    *DATA_ROUTES,
-    *EXPORT_ROUTES,
+    Route("GET", f"{BASE}/crawls", Actions.list_crawls),
+    Route("GET", NAMED, Actions.show_crawl),
+    Route("GET", f"{NAMED}/history", show_history, _READS),
+    Route("PUT", NAMED, Actions.create_crawl, _CREATES, takes_toml=True),
+    Route("DELETE", NAMED, Actions.delete_crawl, _READS, HTTPStatus.NO_CONTENT),
+    Route("POST", f"{NAMED}/start", Actions.start_crawl, status=HTTPStatus.ACCEPTED),
+    Route("POST", f"{NAMED}/stop", Actions.stop_crawl, status=HTTPStatus.ACCEPTED),
+    Route("POST", f"{NAMED}/pause", Actions.pause_crawl, _LATE),
+    Route("POST", f"{NAMED}/resume", Actions.resume_crawl, _LATE),
+    Route("POST", f"{BASE}/reload", Actions.reload),
+    Route("GET", f"{BASE}/events", stream_events, streams=EVENT_STREAM),
+    Route("GET", f"{NAMED}/status", asking.show_status, _ASKS),
+    Route("GET", f"{NAMED}/hosts", asking.list_hosts, _ASKS),
+    Route("POST", f"{_HOST}/retire", asking.retire_host, _ASKS),
+    Route("POST", f"{_HOST}/unretire", asking.unretire_host, _ASKS),
+    Route("POST", f"{_HOST}/budget", asking.set_budget, _ASKS),
+    Route("GET", f"{NAMED}/queues", asking.list_queues, _ASKS),
+    Route("GET", f"{NAMED}/visited", asking.show_visited, _ASKS),
+    Route("GET", f"{NAMED}/refused", asking.list_refused, _ASKS),
+    Route("POST", f"{NAMED}/seeds", asking.add_seeds, _ASKS),
+    Route("POST", f"{NAMED}/recrawl", asking.recrawl, _ASKS),
+    Route("POST", f"{NAMED}/forget", asking.forget, _ASKS),
+    Route("POST", f"{NAMED}/forget-selected", asking.forget_selected, _ASKS),
+    Route("POST", f"{NAMED}/checkpoint", asking.take_checkpoint, _ASKS),
+    Route("GET", f"{NAMED}/url", reading.show_url, _ASKS),
+    Route("GET", f"{NAMED}/pages", reading.list_pages, _READS),
+    Route("GET", f"{NAMED}/report", reading.show_report, _ASKS),
+    Route("GET", f"{NAMED}/report.html", reading.show_report_page, _ASKS, streams="text/html"),
+    Route("GET", f"{NAMED}/diff", reading.show_diff, _ASKS),
+    Route("GET", f"{NAMED}/log", reading.show_log, _READS),
+    Route("GET", f"{NAMED}/configuration", reading.show_configuration, _READS),
+    Route("POST", f"{NAMED}/configuration", settings.change_settings, _ASKS),
+    Route("GET", f"{NAMED}/configuration/text", settings.show_configuration_text, _READS),
+    Route("POST", f"{NAMED}/configuration/text", settings.change_configuration_text, _ASKS),
+    Route("POST", f"{NAMED}/reload", settings.reload_crawl, _ASKS),
+    Route("GET", f"{NAMED}/exports", exports.list_exports),
+    Route("POST", f"{NAMED}/exports", exports.start_export, status=HTTPStatus.ACCEPTED),
+    Route("GET", _EXPORT, exports.show_export),
+    Route("POST", f"{_EXPORT}/cancel", exports.cancel_export, status=HTTPStatus.ACCEPTED),
+    Route("DELETE", _EXPORT, exports.delete_export, _READS, HTTPStatus.NO_CONTENT),
+    Route("GET", f"{_EXPORT}/file", exports.download_file, streams=exports.FILE, has_ranges=True),
 )

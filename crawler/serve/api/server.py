@@ -7,6 +7,7 @@ from asyncio import TaskGroup
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
+from http import HTTPStatus
 from importlib.metadata import version
 from ssl import SSLContext
 from typing import Final
@@ -16,6 +17,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 
+from crawler.codes.unreadable import UNREADABLE
 from crawler.control import address
 from crawler.serve.api.actions import Actions
 from crawler.serve.api.events.streaming import tell_rates
@@ -30,7 +32,7 @@ from crawler.serve.api.gate.tokens import Tokens
 from crawler.serve.api.gate.traffic import Traffic, bounded, paced
 from crawler.serve.api.measured import show_metrics
 from crawler.serve.api.openapi import document
-from crawler.serve.api.problems import as_problems
+from crawler.serve.api.problems import Refused, as_problems
 from crawler.serve.api.route import BASE, Route
 from crawler.serve.api.routes import ROUTES
 from crawler.serve.daemon import Daemon
@@ -165,12 +167,33 @@ def _application(actions: Actions, middlewares: list[Middleware], limits: Limits
 
 async def _answer(route: Route, actions: Actions, request: web.Request) -> web.StreamResponse:
     await actions.wait_for_start()
-    reply = await route.action(actions, request)
+    given: dict[str, msgspec.Struct] = {}
+    if route.query is not None:
+        given["query"] = _query_of(request, route.query)
+    if route.body is not None:
+        given["body"] = await _body_of(request, route.body)
+    reply = await route.action(actions, request, **given)
     if isinstance(reply, web.StreamResponse):
         return reply
     if reply is None:
         return web.Response(status=route.status)
     return web.Response(status=route.status, body=msgspec.json.encode(reply), content_type="application/json")
+
+
+def _query_of(request: web.Request, kind: type[msgspec.Struct]) -> msgspec.Struct:
+    """The parameters behind the path of a request."""
+    try:
+        return msgspec.convert(dict(request.query), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the query is not as expected: {error}") from error
+
+
+async def _body_of(request: web.Request, kind: type[msgspec.Struct]) -> msgspec.Struct:
+    """The body of a request; an empty one stands for the defaults."""
+    try:
+        return msgspec.json.decode(await request.read() or b"{}", type=kind)
+    except UNREADABLE as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not as expected: {error}") from error
 
 
 async def _describe(described: bytes, _request: web.Request) -> web.Response:

@@ -31,8 +31,9 @@ def references(value: Any) -> Iterator[str]:
 def test_the_document_describes_each_route_and_all_that_it_refers_to() -> None:
     described = {(method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods}
     assert described == {(route.method, route.path) for route in ROUTES}
-    names = {operation["operationId"] for methods in DOCUMENT["paths"].values() for operation in methods.values()}
-    assert len(names) == len(ROUTES)
+    operations = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(ROUTES)
+    assert all(operation["summary"] for operation in operations)
     schemas = DOCUMENT["components"]["schemas"]
     assert {name.removeprefix("#/components/schemas/") for name in references(DOCUMENT)} == schemas.keys()
     for schema in schemas.values():

@@ -23,7 +23,7 @@ from crawler.control.requests import (
     Unretire,
 )
 from crawler.control.selections import Selected
-from crawler.serve.api.actions import Actions, audit, body_of, query_of
+from crawler.serve.api.actions import Actions, audit
 from crawler.serve.api.data.forms import (
     BudgetBody,
     ForgetBody,
@@ -41,18 +41,18 @@ from crawler.status import number_of
 from visited import VisitedStats
 
 
-async def show_status(actions: Actions, request: web.Request) -> CrawlStatus:
-    part = query_of(request, PartQuery).part
-    return await actions.ask_crawl(actions.keeper(request), GetStatus(), part=part)
+async def show_status(actions: Actions, request: web.Request, query: PartQuery) -> CrawlStatus:
+    """How far the crawl is, and why it waits."""
+    return await actions.ask_crawl(actions.keeper(request), GetStatus(), part=query.part)
 
 
-async def show_visited(actions: Actions, request: web.Request) -> VisitedStats:
-    part = query_of(request, PartQuery).part
-    return await actions.ask_crawl(actions.keeper(request), InspectVisited(), part=part)
+async def show_visited(actions: Actions, request: web.Request, query: PartQuery) -> VisitedStats:
+    """What the visited set costs, how full it is, and how many pages it has probably lost."""
+    return await actions.ask_crawl(actions.keeper(request), InspectVisited(), part=query.part)
 
 
-async def list_hosts(actions: Actions, request: web.Request) -> HostList:
-    query = query_of(request, HostQuery)
+async def list_hosts(actions: Actions, request: web.Request, query: HostQuery) -> HostList:
+    """Its hosts, and why each waits: those in process first, then by the time at which they are next."""
     try:
         after = None if query.after is None else msgspec.json.decode(query.after, type=HostPlace)
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -62,8 +62,8 @@ async def list_hosts(actions: Actions, request: web.Request) -> HostList:
     return await actions.ask_crawl(actions.keeper(request), wanted)
 
 
-async def list_queues(actions: Actions, request: web.Request) -> QueueList:
-    query = query_of(request, QueueQuery)
+async def list_queues(actions: Actions, request: web.Request, query: QueueQuery) -> QueueList:
+    """The queues that have URLs, in an order of choice."""
     wanted = InspectQueues(
         sort=query.sort,
         match=query.match,
@@ -74,14 +74,14 @@ async def list_queues(actions: Actions, request: web.Request) -> QueueList:
     return await actions.ask_crawl(actions.keeper(request), wanted)
 
 
-async def list_refused(actions: Actions, request: web.Request) -> RefusedList:
-    query = query_of(request, RefusedQuery)
+async def list_refused(actions: Actions, request: web.Request, query: RefusedQuery) -> RefusedList:
+    """What traps and quotas have refused, by rule and host, with examples."""
     wanted = InspectRefused(match=query.match, limit=query.limit)
     return await actions.ask_crawl(actions.keeper(request), wanted)
 
 
-async def add_seeds(actions: Actions, request: web.Request) -> Judged:
-    body = await body_of(request, SeedsBody)
+async def add_seeds(actions: Actions, request: web.Request, body: SeedsBody) -> Judged:
+    """Add URLs, like seeds, and tell what became of each."""
     keeper = actions.keeper(request)
     wanted = Add(urls=body.urls, precedence=body.precedence, force=body.force)
     judged = await actions.ask_crawl(keeper, wanted)
@@ -92,8 +92,8 @@ async def add_seeds(actions: Actions, request: web.Request) -> Judged:
     return judged
 
 
-async def forget(actions: Actions, request: web.Request) -> Judged:
-    body = await body_of(request, UrlsBody)
+async def forget(actions: Actions, request: web.Request, body: UrlsBody) -> Judged:
+    """Forget settled URLs, so that they are new again, and tell what became of each."""
     keeper = actions.keeper(request)
     judged = await actions.ask_crawl(keeper, Forget(urls=body.urls))
     forgotten = sum(each.outcome == "forgotten" for each in judged.urls)
@@ -101,16 +101,16 @@ async def forget(actions: Actions, request: web.Request) -> Judged:
     return judged
 
 
-async def forget_selected(actions: Actions, request: web.Request) -> Selected:
-    body = await body_of(request, ForgetBody)
+async def forget_selected(actions: Actions, request: web.Request, body: ForgetBody) -> Selected:
+    """Forget settled URLs of a host or with a pattern, a piece at a time, and tell where the next begins."""
     keeper = actions.keeper(request)
     done = await actions.ask_crawl(keeper, ForgetSelected(which=body.which, after=body.after))
     audit(request, f"{keeper.name}: forgot {done.taken:,} of {number_of(done.looked_at, 'URL')}")
     return done
 
 
-async def recrawl(actions: Actions, request: web.Request) -> Selected:
-    body = await body_of(request, RecrawlBody)
+async def recrawl(actions: Actions, request: web.Request, body: RecrawlBody) -> Selected:
+    """Fetch settled URLs again, a piece of them at a time, and tell where the next piece begins."""
     keeper = actions.keeper(request)
     done = await actions.ask_crawl(keeper, Recrawl(which=body.which, after=body.after, whole=body.whole))
     audit(request, f"{keeper.name}: queued {done.taken:,} of {number_of(done.looked_at, 'URL')} again")
@@ -120,26 +120,28 @@ async def recrawl(actions: Actions, request: web.Request) -> Selected:
 
 
 async def take_checkpoint(actions: Actions, request: web.Request) -> Checkpoint:
+    """Bring what the crawl has done onto the disk, its output included, so that it survives a power failure."""
     keeper = actions.keeper(request)
     taken = await actions.ask_crawl(keeper, TakeCheckpoint(), refused_as=HTTPStatus.CONFLICT)
     audit(request, f"{keeper.name}: brought {taken.settled:,} settled URLs onto the disk")
     return taken
 
 
-async def retire(actions: Actions, request: web.Request) -> Changed:
+async def retire_host(actions: Actions, request: web.Request) -> Changed:
+    """Fetch nothing more from a host; its URLs are kept."""
     return await _change_host(actions, request, Retire(host=request.match_info["host"]), "retired")
 
 
-async def unretire(actions: Actions, request: web.Request) -> Changed:
+async def unretire_host(actions: Actions, request: web.Request) -> Changed:
+    """Fetch again from a host that was retired."""
     return await _change_host(actions, request, Unretire(host=request.match_info["host"]), "serves again")
 
 
-async def set_budget(actions: Actions, request: web.Request) -> Changed:
-    cost = (await body_of(request, BudgetBody)).cost
-    budget = "the general budget" if cost is None else f"a budget of {cost:,}"
-    return await _change_host(
-        actions, request, SetBudget(host=request.match_info["host"], cost=cost), f"gave {budget} to"
-    )
+async def set_budget(actions: Actions, request: web.Request, body: BudgetBody) -> Changed:
+    """Limit what a host may spend in all."""
+    budget = "the general budget" if body.cost is None else f"a budget of {body.cost:,}"
+    wanted = SetBudget(host=request.match_info["host"], cost=body.cost)
+    return await _change_host(actions, request, wanted, f"gave {budget} to")
 
 
 async def _change_host(

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.web_request import BaseRequest
 from multidict import CIMultiDict
 
-from crawler.serve.api.actions import Actions, audit, body_of, query_of
+from crawler.serve.api.actions import Actions, audit
 from crawler.serve.api.problems import Refused
 from crawler.serve.exports.forms import ENDED, ExportBody, ExportForm, ExportList, FileQuery, StoredExport
 from crawler.serve.exports.stored import StillWritten, TooMany
@@ -23,19 +23,19 @@ _NO_BYTES: Final = re.compile(r"bytes=-0+", re.ASCII | re.IGNORECASE)
 """The last 0 bytes. That can't be sent, by RFC 9110, section 14.1.2; aiohttp sends the whole file."""
 
 
-async def ask_for_export(actions: Actions, request: web.Request) -> ExportForm:
-    what = await body_of(request, ExportBody)
-    _check(what)
+async def start_export(actions: Actions, request: web.Request, body: ExportBody) -> ExportForm:
+    """Export what the crawl has written, as tables or as one file that replays; one at a time."""
+    _check(body)
     keeper = actions.keeper(request)
     directory = actions.directory(keeper)
     if not (directory / "crawl.toml").exists():
         detail = f"there is nothing to export in {directory}: the crawl has not begun yet, or its directory was deleted"
         raise Refused(HTTPStatus.CONFLICT, detail)
     try:
-        export = await actions.exporter.ask_for(keeper.name, str(directory), what)
+        export = await actions.exporter.ask_for(keeper.name, str(directory), body)
     except TooMany as error:
         raise Refused(HTTPStatus.CONFLICT, str(error)) from error
-    audit(request, f"{keeper.name}: asked for the export {export.id} as {what.format}")
+    audit(request, f"{keeper.name}: asked for the export {export.id} as {body.format}")
     return export
 
 
@@ -50,6 +50,7 @@ def _check(what: ExportBody) -> None:
 
 
 async def list_exports(actions: Actions, request: web.Request) -> ExportList:
+    """Its exports, the newest first, and how far each is."""
     keeper = actions.keeper(request)
     folders = actions.exporter.folders
     return await asyncio.to_thread(
@@ -58,10 +59,12 @@ async def list_exports(actions: Actions, request: web.Request) -> ExportList:
 
 
 async def show_export(actions: Actions, request: web.Request) -> ExportForm:
+    """An export: how far it is, and its files."""
     return await actions.exporter.tell(await _find(actions, request))
 
 
 async def cancel_export(actions: Actions, request: web.Request) -> ExportForm:
+    """End an export that waits or runs; its complete files are kept."""
     export = await _find(actions, request)
     if export.state in ENDED:
         raise Refused(HTTPStatus.CONFLICT, f"the export {export.id} has ended: {export.state}")
@@ -70,6 +73,7 @@ async def cancel_export(actions: Actions, request: web.Request) -> ExportForm:
 
 
 async def delete_export(actions: Actions, request: web.Request) -> None:
+    """Delete an export that has ended, with its files."""
     export = await _find(actions, request)
     if export.state not in ENDED:
         raise Refused(HTTPStatus.CONFLICT, f"the export {export.id} is {export.state}: cancel it first")
@@ -80,9 +84,12 @@ async def delete_export(actions: Actions, request: web.Request) -> None:
     audit(request, f"{export.crawl}: deleted the export {export.id}")
 
 
-async def download_file(actions: Actions, request: web.Request) -> web.StreamResponse:
-    """A file of an export, or a range of it. A client that has begun with another file gets all of this one."""
-    export, file = await _find(actions, request), query_of(request, FileQuery).file
+async def download_file(actions: Actions, request: web.Request, query: FileQuery) -> web.StreamResponse:
+    """A complete file of an export; ranges of it can be asked for.
+
+    A client that has begun with another file gets all of this one.
+    """
+    export, file = await _find(actions, request), query.file
     path = await asyncio.to_thread(actions.exporter.folders.path_of, export, file)
     if path is None:
         raise Refused(HTTPStatus.NOT_FOUND, f"the export {export.id} has no complete file {file[:200]!r}")

@@ -14,7 +14,7 @@ from crawler.disk.directory import DirectoryRefused
 from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import Report
 from crawler.page import rfc3339
-from crawler.serve.api.actions import Actions, query_of
+from crawler.serve.api.actions import Actions
 from crawler.serve.api.data import files
 from crawler.serve.api.data.forms import (
     DiffQuery,
@@ -46,30 +46,32 @@ _PAGE_HEADERS: Final = {
 """The page shows what strangers have written, and has no script."""
 
 
-async def show_url(actions: Actions, request: web.Request) -> UrlStory:
+async def show_url(actions: Actions, request: web.Request, query: UrlQuery) -> UrlStory:
+    """What the crawl knows about a URL, with the record of its page."""
     keeper = actions.keeper(request)
-    found = await actions.ask_crawl(keeper, InspectUrl(url=query_of(request, UrlQuery).url))
+    found = await actions.ask_crawl(keeper, InspectUrl(url=query.url))
     return await _read(partial(files.story_of, actions.directory(keeper), found))
 
 
-async def list_pages(actions: Actions, request: web.Request) -> PageList:
-    query, directory = query_of(request, PagesQuery), actions.directory(actions.keeper(request))
+async def list_pages(actions: Actions, request: web.Request, query: PagesQuery) -> PageList:
+    """The last pages, the newest first; or the last failures."""
+    directory = actions.directory(actions.keeper(request))
     return await _read(partial(files.last_pages, directory, limit=query.limit, failed=query.failed))
 
 
-async def show_report(actions: Actions, request: web.Request) -> Report:
-    query = query_of(request, ReportQuery)
+async def show_report(actions: Actions, request: web.Request, query: ReportQuery) -> Report:
+    """What the crawl has found, summed up, with the hosts that have most; all records are read for it."""
     return await actions.report(actions.keeper(request), query.section, limit=query.limit, part=query.part)
 
 
-async def show_report_page(actions: Actions, request: web.Request) -> web.Response:
-    query = query_of(request, ReportPageQuery)
+async def show_report_page(actions: Actions, request: web.Request, query: ReportPageQuery) -> web.Response:
+    """The report as a page with plots and all lists, in one file of HTML."""
     page = await actions.report_page(actions.keeper(request), limit=query.limit, part=query.part)
     return web.Response(body=page, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
 
 
-async def show_diff(actions: Actions, request: web.Request) -> Diff:
-    query = query_of(request, DiffQuery)
+async def show_diff(actions: Actions, request: web.Request, query: DiffQuery) -> Diff:
+    """What has changed since a moment, an earlier run of its schedule, or another crawl; reads all records."""
     if [query.since, query.run, query.against].count(None) != 2:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected one of `since`, `run` and `against`")
     wanted = DiffWanted(since=_since(query.since), renaming=_renaming(query.map), only=query.only, limit=query.limit)
@@ -106,12 +108,13 @@ def _since(moment: float | None) -> str | None:
     return rfc3339(moment) if moment > 0 else f"{abs(moment):.3f} s"
 
 
-async def show_log(actions: Actions, request: web.Request) -> LogTail:
-    query = query_of(request, LogQuery)
+async def show_log(actions: Actions, request: web.Request, query: LogQuery) -> LogTail:
+    """The last lines of its log."""
     return await _read(partial(files.log_tail, actions.directory(actions.keeper(request), query.part), query.lines))
 
 
 async def show_configuration(actions: Actions, request: web.Request) -> Settings:
+    """Its settings, and where each value comes from."""
     keeper = actions.keeper(request)
     process = keeper.facts.crawl_process
     running = None if process is None else Path(process.directory)

@@ -14,7 +14,7 @@ from crawler.control.replies import Reconfigured, SettingChange
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.settings.changing import DOES_NOT_RUN
-from crawler.serve.api.actions import Actions, audit, body_of
+from crawler.serve.api.actions import Actions, audit
 from crawler.serve.api.data.forms import ConfigurationText, ReloadBody, SettingsBody, TextBody
 from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
@@ -26,8 +26,8 @@ _OF_COMPARISONS = "compare."
 _OF_DAEMON = "daemon."
 
 
-async def change_settings(actions: Actions, request: web.Request) -> Reconfigured:
-    body = await body_of(request, SettingsBody)
+async def change_settings(actions: Actions, request: web.Request, body: SettingsBody) -> Reconfigured:
+    """Change settings, in its configuration and in the crawl, all of them or none."""
     keeper = actions.keeper(request)
     async with _editing(actions):
         edited = await asyncio.to_thread(edit, actions.home, keeper.name, body.settings)
@@ -40,7 +40,8 @@ async def change_settings(actions: Actions, request: web.Request) -> Reconfigure
     return changed
 
 
-async def show_text(actions: Actions, request: web.Request) -> ConfigurationText:
+async def show_configuration_text(actions: Actions, request: web.Request) -> ConfigurationText:
+    """Its configuration, as the file has it."""
     keeper, caller = actions.keeper(request), caller_of(request)
     if not caller.may_change:
         raise Refused(HTTPStatus.FORBIDDEN, f"the {caller.name} may not read this file, which may have secrets")
@@ -48,8 +49,8 @@ async def show_text(actions: Actions, request: web.Request) -> ConfigurationText
         return ConfigurationText(text=await asyncio.to_thread(read_text, actions.home, keeper.name))
 
 
-async def change_text(actions: Actions, request: web.Request) -> Reconfigured:
-    body = await body_of(request, TextBody)
+async def change_configuration_text(actions: Actions, request: web.Request, body: TextBody) -> Reconfigured:
+    """Replace the text of its configuration, and change what is different, all of it or nothing."""
     keeper = actions.keeper(request)
     async with _editing(actions):
         edited = await asyncio.to_thread(replace_text, actions.home, keeper.name, body.text, before=body.before)
@@ -112,11 +113,11 @@ def _as_here(change: SettingChange) -> SettingChange:
     return msgspec.structs.replace(change, holds="now", reason=None)
 
 
-async def reload_crawl(actions: Actions, request: web.Request) -> Reconfigured:
-    dry_run = (await body_of(request, ReloadBody)).dry_run
+async def reload_crawl(actions: Actions, request: web.Request, body: ReloadBody) -> Reconfigured:
+    """Read its configuration again, and change what is different, all of it or nothing."""
     keeper = actions.keeper(request)
-    changed = await actions.ask_crawl(keeper, Reload(dry_run=dry_run))
-    if not dry_run:
+    changed = await actions.ask_crawl(keeper, Reload(dry_run=body.dry_run))
+    if not body.dry_run:
         audit(request, f"{keeper.name}: read its configuration again")
         await actions.read_folder()
     return msgspec.structs.replace(changed, changes=[_as_here(each) for each in changed.changes])

@@ -25,7 +25,10 @@ _HEADERS: Final = {"Content-Type": EVENT_STREAM, "Cache-Control": "no-store", "X
 
 
 async def stream_events(actions: Actions, request: web.Request) -> web.StreamResponse:
-    """Send events until the client goes, or reads too slowly."""
+    """What happens, as server-sent events; goes on until the client closes it.
+
+    It also ends if the client reads too slowly.
+    """
     if request.method == "HEAD":
         return web.Response(headers=_HEADERS)
     try:
