@@ -32,15 +32,7 @@ class CrawlReadings(msgspec.Struct, frozen=True, kw_only=True):
     readings: Readings
 
 
-class _Counter(msgspec.Struct, frozen=True, kw_only=True):
-    """A count of parts, which is in the history under a name of its own."""
-
-    name: str
-    meaning: str
-    field: str
-
-
-class _Gauge(msgspec.Struct, frozen=True, kw_only=True):
+class _Gauge(msgspec.Struct, frozen=True):
     """A level of parts."""
 
     name: str
@@ -65,90 +57,69 @@ def _levels(**fields: str) -> Callable[[Reading], Labelled]:
 
 _CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
 _COUNTERS: Final = (
-    _Counter(name="onceover_process_starts", meaning="Processes that have run this part", field="starts"),
-    _Counter(name="onceover_pages", meaning="URLs fetched with a 2xx status or 304, without sitemaps", field="pages"),
-    _Counter(name="onceover_received_bytes", meaning="Bytes of bodies, as received", field="bytes_received"),
-    _Counter(
-        name="onceover_failures", meaning="Failed fetches, also those with an error status; each attempt counts",
-        field="failures",
+    ("onceover_process_starts", "starts", "Processes that have run this part"),
+    ("onceover_pages", "pages", "URLs fetched with a 2xx status or 304, without sitemaps"),
+    ("onceover_received_bytes", "bytes_received", "Bytes of bodies, as received"),
+    ("onceover_failures", "failures", "Failed fetches, also those with an error status; each attempt counts"),
+    ("onceover_retries", "retries", "Fetches that are tried again"),
+    ("onceover_links", "links", "Links in scope"),
+    ("onceover_admitted_links", "admitted", "Links that were new"),
+    ("onceover_refused_links", "refused", "Links that a rule has refused"),
+    (
+        "onceover_documents_read_in_part",
+        "read_in_part",
+        "Documents that had too much to parse, so only a part was read",
     ),
-    _Counter(name="onceover_retries", meaning="Fetches that are tried again", field="retries"),
-    _Counter(name="onceover_links", meaning="Links in scope", field="links"),
-    _Counter(name="onceover_admitted_links", meaning="Links that were new", field="admitted"),
-    _Counter(name="onceover_refused_links", meaning="Links that a rule has refused", field="refused"),
-    _Counter(
-        name="onceover_documents_read_in_part", meaning="Documents that had too much to parse, so only a part was read",
-        field="read_in_part",
-    ),
-    _Counter(
-        name="onceover_robots_requests", meaning="Requests for robots.txt and tdmrep.json", field="robots_asked"
-    ),
-    _Counter(name="onceover_connections", meaning="Connections that were opened", field="connections_opened"),
-    _Counter(
-        name="onceover_reused_connections", meaning="Requests over kept connections", field="connections_reused"
-    ),
-    _Counter(
-        name="onceover_tls_handshakes", meaning="Handshakes of TLS after which a server answered",
-        field="tls_handshakes",
-    ),
-    _Counter(
-        name="onceover_tls_resumed_handshakes", meaning="Handshakes of TLS that resumed a session",
-        field="tls_resumed",
-    ),
-)  # fmt: skip
+    ("onceover_robots_requests", "robots_asked", "Requests for robots.txt and tdmrep.json"),
+    ("onceover_connections", "connections_opened", "Connections that were opened"),
+    ("onceover_reused_connections", "connections_reused", "Requests over kept connections"),
+    ("onceover_tls_handshakes", "tls_handshakes", "Handshakes of TLS after which a server answered"),
+    ("onceover_tls_resumed_handshakes", "tls_resumed", "Handshakes of TLS that resumed a session"),
+)
+"""Counts of parts: the name of each, its name in `Counts`, and its meaning."""
 _GAUGES: Final = (
-    _Gauge(name="onceover_discovered_urls", meaning="URLs ever admitted", read=_level("discovered")),
+    _Gauge("onceover_discovered_urls", "URLs ever admitted", _level("discovered")),
     _Gauge(
-        name="onceover_settled_urls", meaning="URLs that are settled, by what became of them",
-        read=_levels(done="done", failed="failed", excluded="excluded"), labels=("outcome",),
+        "onceover_settled_urls", "URLs that are settled, by what became of them",
+        _levels(done="done", failed="failed", excluded="excluded"), labels=("outcome",),
     ),
-    _Gauge(name="onceover_queued_urls", meaning="URLs that wait, those in flight included", read=_level("queued")),
+    _Gauge("onceover_queued_urls", "URLs that wait, those in flight included", _level("queued")),
+    _Gauge("onceover_in_flight_urls", "URLs that are being fetched", _level("in_flight"), needs_process=True),
     _Gauge(
-        name="onceover_in_flight_urls", meaning="URLs that are being fetched", read=_level("in_flight"),
-        needs_process=True,
-    ),
-    _Gauge(
-        name="onceover_hosts", meaning="Hosts, by state",
-        read=_levels(
-            active="hosts_active", waiting="hosts_waiting", inactive="hosts_inactive", retired="hosts_retired"
-        ),
+        "onceover_hosts", "Hosts, by state",
+        _levels(active="hosts_active", waiting="hosts_waiting", inactive="hosts_inactive", retired="hosts_retired"),
         labels=("state",), needs_process=True,
     ),
     _Gauge(
-        name="onceover_failing_hosts", meaning="Hosts whose server failed the last time it was asked",
-        read=_level("hosts_failing"), needs_process=True,
+        "onceover_failing_hosts", "Hosts whose server failed the last time it was asked",
+        _level("hosts_failing"), needs_process=True,
     ),
-    _Gauge(name="onceover_visited_urls", meaning="URLs in the visited set", read=_level("visited_urls")),
+    _Gauge("onceover_visited_urls", "URLs in the visited set", _level("visited_urls")),
     _Gauge(
-        name="onceover_visited_capacity_urls", meaning="URLs for which the rate of the visited set holds",
-        read=_level("visited_capacity"),
-    ),
-    _Gauge(
-        name="onceover_visited_memory_bytes", meaning="Memory of the visited set", read=_level("visited_memory_bytes"),
-        needs_process=True,
+        "onceover_visited_capacity_urls", "URLs for which the rate of the visited set holds",
+        _level("visited_capacity"),
     ),
     _Gauge(
-        name="onceover_visited_disk_bytes", meaning="Disk of the visited set", read=_level("visited_disk_bytes"),
+        "onceover_visited_memory_bytes", "Memory of the visited set",
+        _level("visited_memory_bytes"), needs_process=True,
+    ),
+    _Gauge("onceover_visited_disk_bytes", "Disk of the visited set", _level("visited_disk_bytes")),
+    _Gauge("onceover_visited_fill_ratio", "Share of the visited set in use", _level("visited_fill")),
+    _Gauge(
+        "onceover_visited_false_positive_ratio", "Probability that the visited set takes a new URL for a known one",
+        _level("visited_false_positive_rate"),
     ),
     _Gauge(
-        name="onceover_visited_fill_ratio", meaning="Share of the visited set in use", read=_level("visited_fill")
+        "onceover_visited_lost_urls", "New URLs that the visited set has probably taken for known ones",
+        _level("visited_lost"),
     ),
     _Gauge(
-        name="onceover_visited_false_positive_ratio",
-        meaning="Probability that the visited set takes a new URL for a known one",
-        read=_level("visited_false_positive_rate"),
+        "onceover_process_resident_bytes", "Resident memory of the process",
+        _machine("memory_bytes"), needs_process=True,
     ),
     _Gauge(
-        name="onceover_visited_lost_urls", meaning="New URLs that the visited set has probably taken for known ones",
-        read=_level("visited_lost"),
-    ),
-    _Gauge(
-        name="onceover_process_resident_bytes", meaning="Resident memory of the process", needs_process=True,
-        read=_machine("memory_bytes"),
-    ),
-    _Gauge(
-        name="onceover_process_open_files", meaning="Open files and connections of the process", needs_process=True,
-        read=_machine("open_files"),
+        "onceover_process_open_files", "Open files and connections of the process",
+        _machine("open_files"), needs_process=True,
     ),
 )  # fmt: skip
 
@@ -164,8 +135,8 @@ class CrawlCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield _gauge("onceover_build_info", "The version of the daemon", ("version",), [((self._version,), 1)])
         yield from self._of_crawls()
-        for counter in _COUNTERS:
-            yield _counter(counter.name, counter.meaning, ("crawl", "part"), self._counts(counter.field))
+        for name, field, meaning in _COUNTERS:
+            yield _counter(name, meaning, ("crawl", "part"), self._counts(field))
         yield _counter(
             "onceover_responses", "Responses, by class of their status", ("crawl", "part", "class"),
             (
@@ -203,23 +174,9 @@ class CrawlCollector(Collector):
             "onceover_crawl_last_answer_timestamp_seconds", "When the crawl last told how it stands", ("crawl",),
             (((crawl.name,), whole.at) for crawl, whole in self._wholes()),
         )  # fmt: skip
-        running = [(crawl, whole) for crawl, whole in self._wholes() if crawl.is_running]
-        yield _gauge(
-            "onceover_crawl_disk_free_bytes", "What is free on the disk of the crawl", ("crawl",),
-            (((crawl.name,), whole.machine.free_disk_bytes) for crawl, whole in running),
-        )  # fmt: skip
-        yield _gauge(
-            "onceover_crawl_resident_bytes", "Resident memory of all processes of the crawl", ("crawl",),
-            (((crawl.name,), whole.machine.memory_bytes) for crawl, whole in running),
-        )  # fmt: skip
-        yield _gauge(
-            "onceover_crawl_open_files", "Open files and connections of all processes of the crawl", ("crawl",),
-            (((crawl.name,), whole.machine.open_files) for crawl, whole in running),
-        )  # fmt: skip
-        yield _counter(
-            "onceover_crawl_cpu_seconds", "Processor time of all processes of the crawl", ("crawl",),
-            (((crawl.name,), whole.machine.cpu_s) for crawl, whole in running),
-        )  # fmt: skip
+        running = [((crawl.name,), whole.machine) for crawl, whole in self._wholes() if crawl.is_running]
+        for make, name, field, meaning in _OF_MACHINE:
+            yield make(name, meaning, ("crawl",), [(labels, getattr(machine, field)) for labels, machine in running])
 
     def _wholes(self) -> Iterator[tuple[CrawlReadings, Reading]]:
         for crawl in self._crawls:
@@ -257,6 +214,15 @@ def _with(family: GaugeMetricFamily | CounterMetricFamily, values: Labelled) -> 
         if value is not None:
             family.add_metric(labels, value)
     return family
+
+
+_OF_MACHINE: Final = (
+    (_gauge, "onceover_crawl_disk_free_bytes", "free_disk_bytes", "What is free on the disk of the crawl"),
+    (_gauge, "onceover_crawl_resident_bytes", "memory_bytes", "Resident memory of all processes of the crawl"),
+    (_gauge, "onceover_crawl_open_files", "open_files", "Open files and connections of all processes of the crawl"),
+    (_counter, "onceover_crawl_cpu_seconds", "cpu_s", "Processor time of all processes of the crawl"),
+)
+"""What running crawls take: as `_COUNTERS`, with names in `Machine`."""
 
 
 def _bounded(failures: Mapping[str, int]) -> dict[str, int]:
