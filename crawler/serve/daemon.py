@@ -23,7 +23,7 @@ from crawler.serve.machine_limits import check_excess, check_shortage
 from crawler.serve.measure.recorder import Recorder
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
-from crawler.serve.reloading import Changed, changed_crawl, tell, with_answer
+from crawler.serve.reloading import ChangeForm, changed_crawl, tell, with_answer
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
@@ -127,12 +127,12 @@ class Daemon:
             else:
                 keeper.close()
 
-    async def reload(self) -> list[Changed]:
+    async def reload(self) -> list[ChangeForm]:
         """Read the folder again. Raises `OSError` if it can't be read; nothing has changed then."""
         async with self.folder_turn:
             return await self._reload()
 
-    async def _reload(self) -> list[Changed]:
+    async def _reload(self) -> list[ChangeForm]:
         self._supervisor.reloading()
         try:
             for each in self.also_reload:
@@ -209,36 +209,36 @@ class Daemon:
         if found.loaded is not None:
             self._loaded[keeper.name] = found.loaded
 
-    def _take(self, name: str, found: Found) -> Iterator[Changed]:
+    def _take(self, name: str, found: Found) -> Iterator[ChangeForm]:
         """Take what was found of a crawl when the folder was read again."""
         keeper = self.keepers.get(name)
         if keeper is None:
             self._keep(name, found)
-            yield Changed(name=name, how="added", at_once=found.problems)
+            yield ChangeForm(name=name, how="added", at_once=found.problems, at_next_start=())
             return
         before, facts = self._loaded.get(name), keeper.facts
         self._give(keeper, found)
         if found.loaded is None:
             if found.problems != facts.broken:
-                yield Changed(name=name, how="broken", at_once=found.problems)
+                yield ChangeForm(name=name, how="broken", at_once=found.problems, at_next_start=())
         elif facts.is_removed:
-            yield Changed(name=name, how="added")
+            yield ChangeForm(name=name, how="added", at_once=(), at_next_start=())
         elif before is None or facts.broken or facts.plan is None or facts.plan.digest != keeper.facts.record.digest:
             yield changed_crawl(name, before, found.loaded, is_running=facts.crawl_process is not None)
 
-    async def _pass_on(self, change: Changed) -> Changed:
+    async def _pass_on(self, change: ChangeForm) -> ChangeForm:
         """Let a running crawl read its changed configuration, so that what can hold at once does."""
         process = self.keepers[change.name].facts.crawl_process
         if process is None or not change.at_next_start:
             return change
         return with_answer(change, await reload_settings(Path(process.directory)))
 
-    def _remove(self, name: str) -> Changed:
+    def _remove(self, name: str) -> ChangeForm:
         keeper = self.keepers[name]
         keeper.change(life.removed)
         self._loaded.pop(name, None)
         ends = "" if keeper.facts.crawl_process is None else "its process ends; "
-        return Changed(name=name, how="removed", at_once=(f"{ends}its directory is kept",))
+        return ChangeForm(name=name, how="removed", at_once=(f"{ends}its directory is kept",), at_next_start=())
 
     async def _watch(self) -> None:
         """Look at all crawls and at the machine, again and again."""

@@ -14,29 +14,29 @@ log = logging.getLogger(__name__)
 _OWN_SECTION: Final = "daemon."
 
 
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeForm(msgspec.Struct, frozen=True, kw_only=True):
     """How a crawl differs after the folder was read again."""
 
     name: str
     how: str
     """added, changed, broken, removed"""
-    at_once: tuple[str, ...] = ()
+    at_once: tuple[str, ...]
     """What holds at once, or is wrong."""
-    at_next_start: tuple[str, ...] = ()
+    at_next_start: tuple[str, ...]
     """What holds when the process of the crawl starts again."""
 
 
-def changed_crawl(name: str, before: Loaded | None, after: Loaded, *, is_running: bool) -> Changed:
+def changed_crawl(name: str, before: Loaded | None, after: Loaded, *, is_running: bool) -> ChangeForm:
     """How the configuration of a crawl has changed. All of it holds at once if no process runs the crawl."""
     lines = ["it can be used again"] if before is None else changes(before.config, after)
     lines = lines or ["its seeds have changed"]
     own = tuple(line for line in lines if line.startswith(_OWN_SECTION) or not is_running)
-    return Changed(
+    return ChangeForm(
         name=name, how="changed", at_once=own, at_next_start=tuple(line for line in lines if line not in own)
     )
 
 
-def tell(changed: Changed, *, is_running: bool) -> None:
+def tell(changed: ChangeForm, *, is_running: bool) -> None:
     """Log a change, but not what the keeper of the crawl logs: that a crawl is removed, or can't run."""
     if changed.how == "removed" or (changed.how == "broken" and not is_running):
         return
@@ -47,7 +47,7 @@ def tell(changed: Changed, *, is_running: bool) -> None:
     log.log(level, "%s", "\n".join(lines), extra={"crawl": changed.name})
 
 
-def with_answer(changed: Changed, answer: Reconfigured | Refusal | None) -> Changed:
+def with_answer(changed: ChangeForm, answer: Reconfigured | Refusal | None) -> ChangeForm:
     """The change, with what the running crawl says: what it has taken over at once."""
     if answer is None:
         return changed

@@ -25,7 +25,6 @@ from crawler.operate.report.forms import Report
 from crawler.operate.report.lists.forms import ListName
 from crawler.serve.api.events.hub import Events
 from crawler.serve.api.forms import (
-    ChangeForm,
     CrawlDetails,
     CrawlList,
     PauseBody,
@@ -196,8 +195,7 @@ class Actions:
     async def reload(self, request: web.Request) -> ReloadForm:
         """Read the folder again, as SIGHUP does."""
         audit(request, "reads the folder again")
-        found = await self._daemon.reload()
-        return ReloadForm(changes=tuple(msgspec.convert(each, ChangeForm, from_attributes=True) for each in found))
+        return ReloadForm(changes=tuple(await self._daemon.reload()))
 
     async def ask_crawl(
         self,

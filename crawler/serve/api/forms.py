@@ -5,6 +5,7 @@ import msgspec
 from crawler.control.requests import Reason
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.summary import State, moment_text
+from crawler.serve.reloading import ChangeForm
 
 
 class RunForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,15 +59,6 @@ class PauseBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Why a crawl is paused."""
 
     reason: Reason = "by the operator"
-
-
-class ChangeForm(msgspec.Struct, frozen=True, kw_only=True):
-    """How a crawl differs after the folder was read again."""
-
-    name: str
-    how: str
-    at_once: tuple[str, ...]
-    at_next_start: tuple[str, ...]
 
 
 class ReloadForm(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,10 +5,12 @@ from typing import Literal
 import pytest
 
 from crawler.control.replies import Reconfigured, Refusal, SettingChange
-from crawler.serve.reloading import Changed, changed_crawl, tell, with_answer
+from crawler.serve.reloading import ChangeForm, changed_crawl, tell, with_answer
 from crawler.wiring.configuration import load
 
-CHANGED = Changed(name="a", how="changed", at_once=("daemon.keep_runs is 3; it was unset",), at_next_start=("x", "y"))
+CHANGED = ChangeForm(
+    name="a", how="changed", at_once=("daemon.keep_runs is 3; it was unset",), at_next_start=("x", "y")
+)
 
 
 def change(key: str, reason: str | None) -> SettingChange:
@@ -62,5 +64,5 @@ def test_what_the_keeper_of_a_crawl_logs_is_not_logged_twice(
     caplog: pytest.LogCaptureFixture, how: str, is_running: bool, told: str
 ) -> None:
     with caplog.at_level("INFO"):
-        tell(Changed(name="a", how=how, at_once=("it is wrong",)), is_running=is_running)
+        tell(ChangeForm(name="a", how=how, at_once=("it is wrong",), at_next_start=()), is_running=is_running)
     assert "".join(each.getMessage() for each in caplog.records) == told
