@@ -4,6 +4,7 @@ records."""
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -41,15 +42,25 @@ class Reporter:
         check_begun(directory)
         return await self._printed("report", str(directory), "--html", "-", "--limit", str(limit))
 
-    async def diff(self, before: Path, after: Path, wanted: "DiffWanted") -> Diff:
-        """What has changed from one crawl to another; in one since a moment, if they are the same. Raises
-        `Unanswered`."""
+    async def diff(
+        self,
+        before: Path,
+        after: Path,
+        *,
+        since: str | None,
+        renaming: Sequence[tuple[str, str]],
+        only: Kind | Field | None,
+        limit: int,
+    ) -> Diff:
+        """What has changed from one crawl to another; in one `since` a moment, as `onceover diff` takes it, if they are
+        the same. `renaming`: how URLs of the earlier crawl begin, and how those of the later one do. `limit`: URLs of
+        each kind. Raises `Unanswered`."""
         for directory in (before, after):
             check_begun(directory)
-        sides = [str(before), str(after)] if wanted.since is None else [str(after), "--since", wanted.since]
-        renaming = [text for pair in wanted.renaming for text in ("--map", *pair)]
-        only = [] if wanted.only is None else ["--only", wanted.only]
-        printed = await self._printed("diff", *sides, *renaming, *only, "--limit", str(wanted.limit), "--json")
+        sides = [str(before), str(after)] if since is None else [str(after), "--since", since]
+        maps = [text for pair in renaming for text in ("--map", *pair)]
+        kinds = [] if only is None else ["--only", only]
+        printed = await self._printed("diff", *sides, *maps, *kinds, "--limit", str(limit), "--json")
         return msgspec.json.decode(printed, type=Diff)
 
     async def _printed(self, *command: str) -> bytes:
@@ -65,18 +76,6 @@ class Reporter:
         self._kept[command] = time.monotonic() + KEPT_S, printed
         while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
-
-
-class DiffWanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted of a difference."""
-
-    since: str | None
-    """As `onceover diff` takes it; for one crawl."""
-    renaming: tuple[tuple[str, str], ...]
-    """How URLs of the earlier crawl begin, and how those of the later one do."""
-    only: Kind | Field | None
-    limit: int
-    """URLs of each kind."""
 
 
 async def _run(*arguments: str) -> bytes:

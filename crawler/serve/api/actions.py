@@ -20,9 +20,6 @@ from crawler.disk.directory import DirectoryRefused
 from crawler.disk.layout import part_directory
 from crawler.files.folders import sync_directory
 from crawler.files.replacing import replace_file
-from crawler.operate.diff.forms import Diff
-from crawler.operate.report.forms import Report
-from crawler.operate.report.lists.forms import ListName
 from crawler.serve.api.events.hub import Events
 from crawler.serve.api.forms import (
     CrawlDetails,
@@ -41,7 +38,7 @@ from crawler.serve.folder import SUFFIX, problems_of_new
 from crawler.serve.inspection import CrawlWaits, NotDone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
-from crawler.serve.reporting import DiffWanted, Reporter
+from crawler.serve.reporting import Reporter
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +74,7 @@ class Actions:
         self.writing = asyncio.Lock()
         """Held while configurations are written. Two requests for one name would write the same files."""
         self._asker = Asker()
-        self._reporter = Reporter()
+        self.reporter = Reporter()
         self.exporter = Exporter(daemon.folder / "exports")
         self.events = Events(self._crawls)
         daemon.watchers.append(self._notice)
@@ -207,23 +204,8 @@ class Actions:
     ) -> _Reply:
         """The reply of a crawl, or of one part of it, whether it runs or not. `refused_as` is for requests that make no
         sense to it."""
-        with _answering(refused_as):
+        with answering(refused_as):
             return await self._asker.ask(self.directory(keeper, part), request)
-
-    async def report(self, keeper: Keeper, section: ListName | None, *, limit: int, part: int | None) -> Report:
-        """What a crawl, or one part of it, has found, with one list of URLs."""
-        with _answering(HTTPStatus.CONFLICT):
-            return await self._reporter.report(self.directory(keeper, part), section, limit=limit)
-
-    async def report_page(self, keeper: Keeper, *, limit: int, part: int | None) -> bytes:
-        """The same as an HTML page, with all lists."""
-        with _answering(HTTPStatus.CONFLICT):
-            return await self._reporter.page(self.directory(keeper, part), limit=limit)
-
-    async def diff(self, before: Path, after: Path, wanted: DiffWanted) -> Diff:
-        """What has changed from the crawl in one directory to that in another, or in one since a moment."""
-        with _answering(HTTPStatus.CONFLICT):
-            return await self._reporter.diff(before, after, wanted)
 
     def configuration(self, keeper: Keeper) -> Loaded:
         """The configuration of a crawl in the folder."""
@@ -255,7 +237,7 @@ class Actions:
 
 
 @contextmanager
-def _answering(refused_as: HTTPStatus) -> Iterator[None]:
+def answering(refused_as: HTTPStatus) -> Iterator[None]:
     """A context in which a crawl answers. `refused_as` is for what it takes for wrong usage."""
     try:
         yield

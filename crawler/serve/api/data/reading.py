@@ -14,7 +14,7 @@ from crawler.disk.directory import DirectoryRefused
 from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import Report
 from crawler.page import rfc3339
-from crawler.serve.api.actions import Actions
+from crawler.serve.api.actions import Actions, answering
 from crawler.serve.api.data import files
 from crawler.serve.api.data.forms import (
     DiffQuery,
@@ -32,7 +32,6 @@ from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.inspection import ask_status
 from crawler.serve.keeper import Keeper
-from crawler.serve.reporting import DiffWanted
 from crawler.url.urls import join
 
 _Found = TypeVar("_Found")
@@ -61,12 +60,16 @@ async def list_pages(actions: Actions, request: web.Request, query: PagesQuery) 
 
 async def show_report(actions: Actions, request: web.Request, query: ReportQuery) -> Report:
     """What the crawl has found, summed up, with the hosts that have most; all records are read for it."""
-    return await actions.report(actions.keeper(request), query.section, limit=query.limit, part=query.part)
+    directory = actions.directory(actions.keeper(request), query.part)
+    with answering(HTTPStatus.CONFLICT):
+        return await actions.reporter.report(directory, query.section, limit=query.limit)
 
 
 async def show_report_page(actions: Actions, request: web.Request, query: ReportPageQuery) -> web.Response:
     """The report as a page with plots and all lists, in one file of HTML."""
-    page = await actions.report_page(actions.keeper(request), limit=query.limit, part=query.part)
+    directory = actions.directory(actions.keeper(request), query.part)
+    with answering(HTTPStatus.CONFLICT):
+        page = await actions.reporter.page(directory, limit=query.limit)
     return web.Response(body=page, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
 
 
@@ -74,9 +77,12 @@ async def show_diff(actions: Actions, request: web.Request, query: DiffQuery) ->
     """What has changed since a moment, an earlier run of its schedule, or another crawl; reads all records."""
     if [query.since, query.run, query.against].count(None) != 2:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "expected one of `since`, `run` and `against`")
-    wanted = DiffWanted(since=_since(query.since), renaming=_renaming(query.map), only=query.only, limit=query.limit)
-    keeper = actions.keeper(request)
-    return await actions.diff(_compared_with(actions, keeper, query), actions.directory(keeper), wanted)
+    since, renaming, keeper = _since(query.since), _renaming(query.map), actions.keeper(request)
+    before, after = _compared_with(actions, keeper, query), actions.directory(keeper)
+    with answering(HTTPStatus.CONFLICT):
+        return await actions.reporter.diff(
+            before, after, since=since, renaming=renaming, only=query.only, limit=query.limit
+        )
 
 
 def _compared_with(actions: Actions, keeper: Keeper, query: DiffQuery) -> Path:
