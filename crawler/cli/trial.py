@@ -90,10 +90,7 @@ async def _try(loaded: Loaded, urls: tuple[str, ...]) -> list[Tried]:
             for reason in why(read()):
                 say(reason, to_stderr=True)
 
-    this = asyncio.current_task()
-    assert this is not None
-    with interrupts() as acting:
-        acting.act = this.cancel
+    with interrupts():
         return await try_urls(loaded, urls, show=show)
 
 

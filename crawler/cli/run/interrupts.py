@@ -55,8 +55,8 @@ class Interrupts:
     It ignores a second SIGHUP of a closed terminal: a shell passes it on to its jobs, which so get it twice.
     """
 
-    def __init__(self) -> None:
-        self.act: Callable[[str], object] = lambda _: None
+    def __init__(self, act: Callable[[str], object]) -> None:
+        self.act = act
         self.reload: Callable[[], object] = lambda: None
         self._had_terminal = _has_terminal()
         self._hung_up = False
@@ -145,10 +145,11 @@ def _has_terminal() -> bool:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Handles the signals while a crawl runs. After it, they are ignored, because the rest only takes a moment. Raises
-    `CancelledError` if one came before."""
-    loop = asyncio.get_running_loop()
-    acting = Interrupts()
+    """Handles the signals while a crawl runs: they cancel this task, unless `act` does something else. After it, they
+    are ignored, because the rest only takes a moment. Raises `CancelledError` if one came before."""
+    loop, this = asyncio.get_running_loop(), asyncio.current_task()
+    assert this is not None
+    acting = Interrupts(this.cancel)
     numbers = ending_signals()
     was_interrupted = _was_interrupted()
     for number in numbers:

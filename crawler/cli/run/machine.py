@@ -48,9 +48,6 @@ def run_on_machine(reached: Loaded, directory: Path, *, max_parts: int, as_json:
 
 async def _run(reached: Loaded, directory: Path, max_parts: int, console: Diagnostics) -> CrawlResult | MachineResult:
     with interrupts() as acting:
-        this = asyncio.current_task()
-        assert this is not None
-        acting.act = this.cancel
         async with join(reached, directory, on_wait=console.tell) as joined:
             with logging_to(joined.plan.directory.log, joined.plan.loaded.config, console):
                 warn_of_address_space()

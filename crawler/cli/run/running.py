@@ -116,7 +116,6 @@ async def _run(
     this = asyncio.current_task()
     assert this is not None
     with interrupts() as acting:
-        acting.act = this.cancel
         opening = open_run(loaded, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console), start=start)
         async with opening as run:
             tell_changed(changed, console)
