@@ -11,7 +11,6 @@ import msgspec
 
 from crawler.control.replies import CrawlStatus
 from crawler.page import rfc3339
-from crawler.serve.api.events.forms import RateForm, RemovedForm
 from crawler.serve.api.forms import CrawlForm, CrawlList
 
 MAX_CLIENTS: Final = 32
@@ -21,6 +20,35 @@ MAX_KEPT: Final = 1000
 """Changes of state for clients that come again."""
 
 _encode = msgspec.json.Encoder().encode
+
+
+class RemovedForm(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl that is no longer on the list."""
+
+    name: str
+
+
+class RateForm(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast a crawl goes."""
+
+    name: str
+    at: str
+    """When, in RFC 3339."""
+    pages: int
+    """Pages of this run."""
+    pages_per_s: float
+    """The rate of the last few seconds."""
+    bytes_received: int
+    """Bytes of this run."""
+    discovered: int
+    """URLs ever admitted, as all that follow."""
+    queued: int
+    finished: int
+    """Done, failed or excluded."""
+    failed: int
+    in_process: int
+    waiting: str | None
+    """Why nothing happens; null while something does."""
 
 
 class TooMany(Exception):
