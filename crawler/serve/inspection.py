@@ -142,7 +142,6 @@ class _Frontier(msgspec.Struct):
 class _Status(msgspec.Struct):
     """What `onceover status --json` prints, as far as it is of interest."""
 
-    running: bool
     paused: str | None
     frontier: _Frontier
 
@@ -160,22 +159,18 @@ class Commands:
     async def look_into(self, directory: Path) -> Looked:
         """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory
         and may hold up the daemon. If the system can start none now, it is tried again."""
-        while (printed := await self._print_status(directory)) is None:  # noqa: ASYNC110 - nothing tells when it can
-            await asyncio.sleep(_AGAIN_S)
-        try:
-            status = msgspec.json.decode(printed, type=_Status)
-        except UNREADABLE:
-            return Looked()
-        return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
-
-    async def _print_status(self, directory: Path) -> bytes | None:
-        try:
-            async with self._looks:
-                _, printed, _ = await run_command("status", str(directory), "--json")
-        except OSError as error:
-            log.warning("no process can look into %s now: %s", directory, error)
-            return None
-        return printed
+        while True:
+            try:
+                async with self._looks:
+                    _, printed, _ = await run_command("status", str(directory), "--json")
+                status = msgspec.json.decode(printed, type=_Status)
+            except OSError as error:
+                log.warning("no process can look into %s now: %s", directory, error)
+                await asyncio.sleep(_AGAIN_S)
+            except UNREADABLE:
+                return Looked()
+            else:
+                return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
 
     async def operate(self, directory: Path, request: Pause | Resume) -> None:
         """Pause a crawl or end its pause, whether it runs or not. Raises `NotDone`, and `CrawlWaits`."""
