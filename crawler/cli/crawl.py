@@ -12,7 +12,7 @@ import click
 from config import ConfigError, Loaded, Problem, read_seeds
 from crawler.cli.options import preset_option, settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
-from crawler.cli.run.running import run_crawl
+from crawler.cli.run.running import print_result, run_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.going_on import how_to_go_on, is_demo
 from crawler.library.opening import changed_settings
@@ -127,7 +127,6 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         seed_files=[] if configuration is None else given.files,
         max_pages=max_pages,
     )
-    again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
     run = run_crawl
     if is_in_parts(loaded, fresh=fresh):
         from crawler.cli.run.parts import run_in_parts  # noqa: PLC0415 - most crawls have no parts
@@ -136,12 +135,12 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     result = run(
         with_page_limit(loaded, max_pages),
         fresh=fresh,
-        as_json=as_json,
-        again=again,
         rebuild=rebuild,
         start=start,
         changed=[] if fresh else changed_settings(loaded),
     )
+    again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
+    print_result(result, as_json=as_json, again=again)
     return result.exit_code
 
 

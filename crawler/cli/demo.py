@@ -10,7 +10,7 @@ import msgspec
 from config import Loaded
 from crawler.cli.options import settings_option
 from crawler.cli.run.division import is_in_parts, keep_parts, parts_option
-from crawler.cli.run.running import run_crawl
+from crawler.cli.run.running import print_result, run_crawl
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import record_directories
@@ -64,10 +64,9 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
         result = run(
             _load(options, (scope, hosts, *settings), fresh=fresh, seed=f"http://h00000.{params.domain}/"),
             fresh=fresh,
-            as_json=as_json,
-            again=f"onceover demo --dir {shlex.quote(directory)}",
             start=Start(is_demo=True),
         )
+        print_result(result, as_json=as_json, again=f"onceover demo --dir {shlex.quote(directory)}")
     if result.exit_code != COMPLETE or not _load(options, settings, fresh=False).config.output.records:
         return result.exit_code
     expected, found = page_urls(params, Path(result.directory))

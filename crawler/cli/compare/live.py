@@ -93,7 +93,7 @@ def _options(competitor: Competitor) -> list[str]:
 
 def _run(loaded: Loaded) -> CrawlResult:
     with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
-        return run_crawl(loaded, fresh=False, as_json=True, again="")
+        return run_crawl(loaded, fresh=False)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from crawler.background import in_background
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
 from crawler.cli.run.interrupts import Stopping, interrupts
 from crawler.cli.run.messages import print_resumed, tell_changed, warn_of_address_space
-from crawler.cli.run.running import in_event_loop, in_flight, print_result, show_progress
+from crawler.cli.run.running import in_event_loop, in_flight, show_progress
 from crawler.control.requests import Reload
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import CrawlResult
@@ -27,8 +27,6 @@ def run_in_parts(
     loaded: Loaded,
     *,
     fresh: bool,
-    as_json: bool,
-    again: str,
     rebuild: bool = False,
     start: Start | None = None,
     changed: Sequence[str] = (),
@@ -41,7 +39,6 @@ def run_in_parts(
         tell_changed(changed, console)
         result = in_event_loop(partial(_run, plan, console))
         plan.directory.ending = result.ending
-    print_result(result, as_json=as_json, again=again)
     return result
 
 

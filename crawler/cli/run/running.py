@@ -43,17 +43,14 @@ def run_crawl(
     loaded: Loaded,
     *,
     fresh: bool,
-    as_json: bool,
-    again: str,
     rebuild: bool = False,
     start: Start | None = None,
     changed: Sequence[str] = (),
 ) -> CrawlResult:
     """Crawl in the configured directory, which is locked meanwhile.
 
-    `again` is the command that resumes the crawl, for the summary. `rebuild` rebuilds stored URLs after a change of
-    the rules. `start` says how the configuration is read again. `changed` says which settings differ from the last run.
-    Raises whatever keeps a crawl from starting or continuing.
+    `rebuild` rebuilds stored URLs after a change of the rules. `start` says how the configuration is read again.
+    `changed` says which settings differ from the last run. Raises whatever keeps a crawl from starting or continuing.
     """
     console = diagnostics()
     settle_allocator()
@@ -64,7 +61,6 @@ def run_crawl(
             run = partial(_run, loaded, directory, console, rebuild=rebuild, start=start, changed=changed)
             result = in_event_loop(run)
         directory.ending = result.ending
-    print_result(result, as_json=as_json, again=again)
     return result
 
 
