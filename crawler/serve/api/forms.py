@@ -68,7 +68,21 @@ class ReloadForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def crawl_form(keeper: Keeper) -> CrawlForm:
-    return msgspec.convert(_values(keeper), CrawlForm)
+    facts, now = keeper.facts, keeper.summary
+    process = facts.crawl_process
+    return CrawlForm(
+        name=keeper.name,
+        state=now.state,
+        reason=now.reason,
+        lines=now.lines if keeper.memory.unsaved is None else (*now.lines, keeper.memory.unsaved),
+        until=now.until,
+        directory=facts.directory_now,
+        pid=None if process is None else process.pid,
+        pages=facts.pages,
+        memory_bytes=0 if process is None else process.memory_bytes,
+        open_files=0 if process is None else process.open_files,
+        crashes=len(facts.record.falls),
+    )
 
 
 def crawl_details(keeper: Keeper) -> CrawlDetails:
@@ -83,22 +97,4 @@ def crawl_details(keeper: Keeper) -> CrawlDetails:
         )
         for run in keeper.facts.record.runs
     )
-    return msgspec.convert({**_values(keeper), "runs": runs}, CrawlDetails)
-
-
-def _values(keeper: Keeper) -> dict[str, object]:
-    facts, now = keeper.facts, keeper.summary
-    process = facts.crawl_process
-    return {
-        "name": keeper.name,
-        "state": now.state,
-        "reason": now.reason,
-        "lines": now.lines if keeper.memory.unsaved is None else (*now.lines, keeper.memory.unsaved),
-        "until": now.until,
-        "directory": facts.directory_now,
-        "pid": None if process is None else process.pid,
-        "pages": facts.pages,
-        "memory_bytes": 0 if process is None else process.memory_bytes,
-        "open_files": 0 if process is None else process.open_files,
-        "crashes": len(facts.record.falls),
-    }
+    return CrawlDetails(**msgspec.structs.asdict(crawl_form(keeper)), runs=runs)
