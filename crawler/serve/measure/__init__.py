@@ -4,8 +4,8 @@ The daemon asks each running crawl every few seconds how it stands. Each answer 
 and levels, such as queued URLs or memory. A crawl counts anew in each of its processes; here the counts go on, over
 restarts of the crawl, of its parts, and of the daemon.
 
-    values     a sample of a part, and of a crawl: the sum of its parts
-    totals     counts that go on when a process counts anew; pure
+    values     a sample of a part, and of a crawl: the sum of its parts; counts that go on when a process counts anew;
+               pure
     ring       a file of bounded size that holds samples, each with a checksum
     tiers      how long samples are kept, and at which distance; chooses those to show; pure
     history    the files of a crawl

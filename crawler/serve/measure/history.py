@@ -12,12 +12,12 @@ from crawler.control.replies import CrawlStatus
 from crawler.serve.machine import Taken
 from crawler.serve.measure.ring import Ring, Values
 from crawler.serve.measure.tiers import PART_TIERS, TIERS, Window, is_gap, thin
-from crawler.serve.measure.totals import Total, advance
 from crawler.serve.measure.values import (
     Counts,
     Levels,
     Machine,
-    PartSample,
+    Total,
+    advance,
     machine_of,
     samples,
     sum_counts,
@@ -30,18 +30,6 @@ COLUMNS: Final = (*_COUNTS, *Levels.__struct_fields__, *Machine.__struct_fields_
 _OF_PROCESS: Final = ("pid", "elapsed_s", *(f"run_{name}" for name in _COUNTS))
 _WHOLE: Final = "crawl.samples"
 _PART: Final = "part-{}.samples"
-
-
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What the daemon has seen of a running crawl."""
-
-    at: float
-    status: CrawlStatus
-    taken: Taken
-    """What all of its processes take."""
-    taken_by_parts: Mapping[int, Taken] = {}
-    """What the process of each part takes, by its pid."""
-    free_disk_bytes: int | None = None
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,31 +76,42 @@ class History:
             seen_last = {number: each for number, each in parts.items() if each.at == at}
             self.readings = Readings(whole=_remembered(at, values), parts=seen_last)
 
-    def keep(self, seen: Seen) -> None:
-        """Add a sample. Raises `OSError`, and the sample then counts in `readings` alone."""
-        found = samples(seen.status)
+    def keep(
+        self,
+        status: CrawlStatus,
+        *,
+        at: float,
+        taken: Taken,
+        taken_by_parts: Mapping[int, Taken],
+        free_disk_bytes: int | None,
+    ) -> None:
+        """Add a sample of a running crawl. `taken` is what all of its processes take, and `taken_by_parts` what that of
+        each part does, by its pid. Raises `OSError`, and the sample then counts in `readings` alone."""
+        found = samples(status)
         if not found:
             return
         for number, sample in found.items():
             self._totals[number] = advance(self._totals.get(number, Total()), sample)
+        is_one = status.parts is msgspec.UNSET
+        alone = {sample.pid: taken for sample in found.values()} if is_one else taken_by_parts
         parts = {
             number: Reading(
-                at=seen.at,
+                at=at,
                 counts=self._totals[number].total,
                 levels=sample.levels,
-                machine=machine_of(_taken_by(sample, seen), seen.free_disk_bytes),
+                machine=machine_of(alone.get(sample.pid, Taken()), free_disk_bytes),
                 failures=sample.failures,
             )
             for number, sample in found.items()
         }
         # A part that does not answer is taken to be as it was.
-        silent = {number: self.readings.parts[number] for number in _silent(seen.status) & self.readings.parts.keys()}
+        silent = {number: self.readings.parts[number] for number in _silent(status) & self.readings.parts.keys()}
         parts.update(silent)
         whole = Reading(
-            at=seen.at,
+            at=at,
             counts=sum_counts(total.total for total in self._totals.values()),
             levels=sum_levels(each.levels for each in parts.values()),
-            machine=machine_of(seen.taken, seen.free_disk_bytes),
+            machine=machine_of(taken, free_disk_bytes),
         )
         self.readings = Readings(whole=whole, parts=parts)
         self._write(whole, {number: parts[number] for number in found})
@@ -150,11 +149,6 @@ class History:
             path = self._folder / _PART.format(number)
             ring = self._parts[number] = Ring(path, (*COLUMNS, *_OF_PROCESS), PART_TIERS)
         return ring
-
-
-def _taken_by(sample: PartSample, seen: Seen) -> Taken:
-    """What a part takes; all, if the crawl is not in parts."""
-    return seen.taken if seen.status.parts is msgspec.UNSET else seen.taken_by_parts.get(sample.pid, Taken())
 
 
 def _silent(status: CrawlStatus) -> set[int]:

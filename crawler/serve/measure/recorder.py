@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-import msgspec
-
 from crawler.control.replies import CrawlStatus
 from crawler.serve.machine import Taken, free_bytes, measure_alone
-from crawler.serve.measure.history import History, Readings, Seen, pids_of_parts
+from crawler.serve.measure.history import History, Readings, pids_of_parts
 from crawler.serve.measure.tiers import Window
 
 log = logging.getLogger(__name__)
@@ -42,10 +40,10 @@ class Recorder:
         """Add a sample of each crawl that has told how it stands. `taken` is what the processes of each take."""
         async with self._turn:
             for name, status in statuses.items():
-                seen = Seen(at=self._clock(), status=status, taken=taken.get(name, Taken()))
-                history = self._histories.get(name) or await self._do_open(name, seen.at)
+                at = self._clock()
+                history = self._histories.get(name) or await self._do_open(name, at)
                 try:
-                    await asyncio.to_thread(_keep, history, seen)
+                    await asyncio.to_thread(_keep, history, status, at, taken.get(name, Taken()))
                 except OSError as error:
                     self._fail(name, error)
                 else:
@@ -78,7 +76,6 @@ class Recorder:
             log.warning("%s: its history can't be kept now: %s", name, why, extra={"crawl": name})
 
 
-def _keep(history: History, seen: Seen) -> None:
-    alone = measure_alone(pids_of_parts(seen.status))
-    free = free_bytes(Path(seen.status.directory))
-    history.keep(msgspec.structs.replace(seen, taken_by_parts=alone, free_disk_bytes=free))
+def _keep(history: History, status: CrawlStatus, at: float, taken: Taken) -> None:
+    alone = measure_alone(pids_of_parts(status))
+    history.keep(status, at=at, taken=taken, taken_by_parts=alone, free_disk_bytes=free_bytes(Path(status.directory)))

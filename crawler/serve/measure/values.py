@@ -1,4 +1,4 @@
-"""A sample of a crawl: what it counts, and how it stands. Pure."""
+"""A sample of a crawl: what it counts, and how it stands; counts that go on when a process counts anew. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -193,6 +193,32 @@ def _by_reason(failures: Mapping[str, int]) -> dict[str, int]:
         name = reason if _WORD.fullmatch(reason) else _BY_STATUS
         found[name] = found.get(name, 0) + count
     return found
+
+
+class Total(msgspec.Struct, frozen=True, kw_only=True):
+    """What a part has counted over all of its processes, and what its last one had counted."""
+
+    total: Counts = Counts()
+    run: Counts = Counts()
+    pid: int = 0
+    elapsed_s: float = 0.0
+
+
+def advance(before: Total, sample: PartSample) -> Total:
+    """The total with a new sample. What a process has counted between its last sample and its end is not known."""
+    is_same = (
+        before.pid == sample.pid
+        and before.elapsed_s <= sample.elapsed_s
+        and all(getattr(before.run, name) <= getattr(sample.counts, name) for name in Counts.__struct_fields__)
+    )
+    counted = before.run if is_same else Counts()
+    total = Counts(
+        **{
+            name: getattr(before.total, name) + getattr(sample.counts, name) - getattr(counted, name)
+            for name in Counts.__struct_fields__
+        }
+    )
+    return Total(total=total, run=sample.counts, pid=sample.pid, elapsed_s=sample.elapsed_s)
 
 
 def machine_of(taken: Taken, free_disk_bytes: int | None) -> Machine:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crawler.control.replies import CrawlStatus
 from crawler.serve.machine import Taken, measure, measure_alone
 from crawler.serve.measure.columns import HistoryQuery, as_columns, window_of
-from crawler.serve.measure.history import History, Seen
+from crawler.serve.measure.history import History
 from crawler.serve.measure.recorder import Recorder
 from crawler.serve.measure.ring import Ring
 from crawler.serve.measure.tiers import PART_TIERS, TIERS, Tier, Window, thin
@@ -25,8 +25,9 @@ DAY_S = 86_400.0
 SMALL = (Tier(step_s=5, slots=12), Tier(step_s=60, slots=10), Tier(step_s=600, slots=8))
 
 
-def seen(status: CrawlStatus, at: float = START_S) -> Seen:
-    return Seen(at=at, status=status, taken=Taken(1000, 10, 2.5), taken_by_parts={8: Taken(300)}, free_disk_bytes=9)
+def keep(history: History, status: CrawlStatus, at: float = START_S) -> None:
+    taken = Taken(1000, 10, 2.5)
+    history.keep(status, at=at, taken=taken, taken_by_parts={8: Taken(300)}, free_disk_bytes=9)
 
 
 def opened(folder: Path, now: float = START_S) -> History:
@@ -42,22 +43,22 @@ def pages(history: History) -> int:
 
 def test_counts_go_on_when_a_process_counts_anew_and_over_a_restart_of_the_daemon(tmp_path: Path) -> None:
     history = opened(tmp_path / "a")
-    history.keep(seen(told(50, pid=7)))
-    history.keep(seen(told(80, pid=7, elapsed_s=15), START_S + 5))
+    keep(history, told(50, pid=7))
+    keep(history, told(80, pid=7, elapsed_s=15), START_S + 5)
     assert pages(history) == 80
-    history.keep(seen(told(90, pid=8, elapsed_s=20), START_S + 10))  # a new process that has soon counted more
+    keep(history, told(90, pid=8, elapsed_s=20), START_S + 10)  # a new process that has soon counted more
     assert pages(history) == 170
     later = opened(tmp_path / "a", START_S + 20)
     assert later.readings.whole == history.readings.whole
-    later.keep(seen(told(100, pid=8, elapsed_s=30), START_S + 20))
+    keep(later, told(100, pid=8, elapsed_s=30), START_S + 20)
     assert pages(later) == 180
-    later.keep(seen(told(100, pid=8, elapsed_s=5), START_S + 25))  # another process with a number that came again
+    keep(later, told(100, pid=8, elapsed_s=5), START_S + 25)  # another process with a number that came again
     assert pages(later) == 280
 
 
 def test_a_sample_has_what_the_crawl_tells_and_takes(tmp_path: Path) -> None:
     history = opened(tmp_path)
-    history.keep(seen(told(50)))
+    keep(history, told(50))
     whole, part = history.readings.whole, history.readings.parts[0]
     assert whole is not None
     assert part.failures == {"timeout": 5, "status": 10}
@@ -86,7 +87,7 @@ def test_a_sample_has_what_the_crawl_tells_and_takes(tmp_path: Path) -> None:
 def test_a_crawl_is_the_sum_of_its_parts_also_while_one_is_silent_or_has_begun_anew(tmp_path: Path) -> None:
     exact = msgspec.structs.replace(VISITED, count=300, fill=None, capacity=None, false_positive_rate=0.0)
     history = opened(tmp_path)
-    history.keep(seen(in_parts(part_0=told(10, pid=8), part_1=told(20, pid=9, visited=exact))))
+    keep(history, in_parts(part_0=told(10, pid=8), part_1=told(20, pid=9, visited=exact)))
     whole = history.readings.whole
     assert whole is not None
     assert (whole.counts.pages, whole.levels.discovered, whole.levels.hosts_waiting) == (30, 200, 16)
@@ -94,15 +95,15 @@ def test_a_crawl_is_the_sum_of_its_parts_also_while_one_is_silent_or_has_begun_a
     assert whole.levels.visited_false_positive_rate == pytest.approx(0.001 * 100 / 400)
     assert [each.machine.memory_bytes for each in history.readings.parts.values()] == [300, 0]
     assert whole.machine.memory_bytes == 1000
-    history.keep(seen(in_parts(part_0=told(15, pid=8, elapsed_s=15), part_1=None), START_S + 5))
+    keep(history, in_parts(part_0=told(15, pid=8, elapsed_s=15), part_1=None), START_S + 5)
     assert pages(history) == 35
     assert history.readings.whole is not None
     assert history.readings.whole.levels.discovered == 200
-    after = seen(in_parts(part_0=told(15, pid=8, elapsed_s=20), part_1=told(2, pid=10, elapsed_s=1)), START_S + 10)
-    history.keep(after)
+    after = (in_parts(part_0=told(15, pid=8, elapsed_s=20), part_1=told(2, pid=10, elapsed_s=1)), START_S + 10)
+    keep(history, *after)
     assert pages(history) == 37
     # Divided anew, it has another number of parts. What they have counted goes on.
-    history.keep(seen(told(1, pid=11), START_S + 15))
+    keep(history, told(1, pid=11), START_S + 15)
     assert pages(history) == 38
     assert history.readings.parts.keys() == {0}
     assert pages(opened(tmp_path, START_S + 20)) == 38
@@ -140,7 +141,7 @@ def test_three_months_of_a_crawl_take_a_few_megabytes(tmp_path: Path) -> None:
     history = opened(tmp_path)
     # These moments have the last slot of each tier, so the files are as long as they get.
     for moment in (tier.step_s * (tier.slots * 100_000 - 1) for tier in TIERS):
-        history.keep(seen(told(1, elapsed_s=moment), moment))
+        keep(history, told(1, elapsed_s=moment), moment)
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     assert sizes.keys() == {"crawl.samples", "part-0.samples"}
     assert 3_000_000 < sizes["crawl.samples"] < 4_000_000
@@ -152,8 +153,8 @@ def test_three_months_of_a_crawl_take_a_few_megabytes(tmp_path: Path) -> None:
 def test_a_window_shows_columns_of_one_length_with_rates_and_gaps(tmp_path: Path) -> None:
     history = opened(tmp_path)
     for number in range(20):
-        history.keep(seen(told(50 * number, elapsed_s=5 * number), START_S + 5 * number))
-    history.keep(seen(told(2000, elapsed_s=900), START_S + 900))
+        keep(history, told(50 * number, elapsed_s=5 * number), START_S + 5 * number)
+    keep(history, told(2000, elapsed_s=900), START_S + 900)
     query = msgspec.convert({"from": "-1000", "points": "500"}, HistoryQuery, strict=False)
     window = window_of(query, START_S + 900)
     assert window is not None

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from crawler.serve.life.summary import State
 from crawler.serve.machine import Taken
 from crawler.serve.measure.exposition import MAX_REASONS, CrawlCollector, CrawlReadings
-from crawler.serve.measure.history import History, Readings, Seen
+from crawler.serve.measure.history import History, Readings
 from tests.unit.serve.samples import in_parts, told
 
 REPOSITORY = Path(__file__).parents[3]
@@ -40,10 +40,8 @@ def readings(folder: Path) -> Readings:
             in_parts(part_0=told(40, pid=8, elapsed_s=15), part_1=told(5, pid=9, elapsed_s=2)),
         )
     ):
-        seen = Seen(
-            at=START_S + 5 * number, status=status, taken=Taken(1000, 9, 5.0), taken_by_parts=taken, free_disk_bytes=7
-        )
-        history.keep(seen)
+        at = START_S + 5 * number
+        history.keep(status, at=at, taken=Taken(1000, 9, 5.0), taken_by_parts=taken, free_disk_bytes=7)
     return history.readings
 
 
