@@ -11,7 +11,7 @@ from zlib import crc32
 import msgspec
 
 from crawler.discover.focus import WORST_PRECEDENCE
-from crawler.page import EMBEDDED, Link, LinkDetail, Redirect
+from crawler.page import EMBEDDED, Link, Redirect
 from crawler.protocols import Discovered, Discovery
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
@@ -63,6 +63,8 @@ class OrderedDiscovery:
         `parallel` splits the queues with these keys into that many, which are served at the same time: for a giant host
         that can bear the load."""
         self._inner = inner
+        self.references = inner.references
+        self.link_details = inner.link_details
         self._precedence = _ORDERS[order]
         self._embeds_first = embeds_first
         self._cost = cost_of if costs == "guess" else None
@@ -73,16 +75,6 @@ class OrderedDiscovery:
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
         return self._order(self._inner.links(base_url, links, parent=parent, about=about))
-
-    def references(
-        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
-    ) -> Steps[list[str]]:
-        return self._inner.references(base_url, links, found, parent=parent)
-
-    def link_details(
-        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
-    ) -> Steps[list[LinkDetail]]:
-        return self._inner.link_details(base_url, links, found, parent=parent)
 
     def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         return self._order(self._inner.sitemaps(links, parent=parent))

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from time import monotonic, time
 
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ from crawler.fetch.response_reader import (
     read_body,
 )
 from crawler.fetch.signing.values import Signed, SignsRequests
-from crawler.page import ConnectionCounts, Failure, FailureKind, Fetched, Page, Redirect, Request, WithBody
+from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request, WithBody
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +71,11 @@ class HttpFetcher:
         allows_port: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._network = network
+        self.set_concurrency = network.set_concurrency
+        self.look_ahead = network.look_ahead
+        self.connections = network.connections
+        self.address = network.address
+        self.aclose = network.aclose
         self._clock = asyncio.get_running_loop().time
         self._limits_for = limits
         self._budget = BodyBudget(max_memory_bytes)
@@ -79,14 +84,6 @@ class HttpFetcher:
         self._signing = signing
         self._may_ask = may_ask
         self._allows_port = allows_port
-
-    def set_concurrency(self, concurrency: int, *, spare: int) -> None:
-        """Let as many connections stay open as so many requests at once need."""
-        self._network.set_concurrency(concurrency, spare=spare)
-
-    def look_ahead(self, hosts: Callable[[], Iterable[str]]) -> None:
-        """Look up the names of these hosts, which are soon needed."""
-        self._network.look_ahead(hosts)
 
     async def fetch(self, request: Request, /) -> Fetched:
         fetched_at = time()
@@ -207,17 +204,6 @@ class HttpFetcher:
         accepted = response.headers.all(b"accept-signature")
         again = await self._signing.learn(url, headers, signed, status=response.status, accepted=accepted)
         return replace(fetched, challenged=True) if again and isinstance(fetched, Page) else fetched
-
-    def connections(self) -> ConnectionCounts:
-        """The connections since the fetcher was made."""
-        return self._network.connections()
-
-    async def address(self, url: str, /) -> str | None:
-        return await self._network.address(url)
-
-    async def aclose(self) -> None:
-        """Close every connection. Closing twice is harmless."""
-        await self._network.aclose()
 
 
 def _translate(error: Exception, url: str) -> Trouble:

@@ -5,7 +5,7 @@ not `known`, so that the caller lets the host rest and asks again. What can't be
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from time import time
 from typing import Final
 
@@ -24,7 +24,7 @@ from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
 from crawler.fetch.robots.tdm_rules import MAX_TDM_BYTES, TdmRule, TdmRules, read_tdm_rules
 from crawler.fetch.singleflight import SingleFlight
 from crawler.notes import NoteCache, NoteKind, Notes
-from crawler.page import TOO_MANY_REQUESTS, Failure, Fetched, Link, Page, Redirect, Request, Verdict
+from crawler.page import TOO_MANY_REQUESTS, Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.seams import Fetches, Robots
 from crawler.url.urls import host_of, origin_of
 
@@ -73,6 +73,9 @@ class TdmFiles:
     ) -> None:
         """`archive` gets what came of each request, before it counts."""
         self._robots = robots
+        self.prerequisite = robots.prerequisite
+        self.crawl_delay = robots.crawl_delay
+        self.new_sitemaps = robots.new_sitemaps
         self._fetcher = fetcher
         self._read_retry_after = read_retry_after
         self._archive = archive
@@ -87,15 +90,6 @@ class TdmFiles:
         self._hops: OrderedDict[str, tuple[str, int]] = OrderedDict()
         """By origin, for each file that redirects: the next URL, and the number of redirects so far."""
         self._single_flight = SingleFlight()
-
-    def prerequisite(self, url: str, /) -> str | None:
-        return self._robots.prerequisite(url)
-
-    def crawl_delay(self, url: str, /) -> float | None:
-        return self._robots.crawl_delay(url)
-
-    def new_sitemaps(self, url: str, /) -> Sequence[Link]:
-        return self._robots.new_sitemaps(url)
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         verdict = await self._robots.allows(url, prerequisite=prerequisite)
