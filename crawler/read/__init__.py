@@ -10,9 +10,9 @@
     content     the main text of pages, beside what an extractor reads, on request
 
 `pages` combines these, in the same way for each extractor; `listings` reads what is not HTML; `abstract` makes the
-abstract, and `page_text` gives a page's text to programs. `headers` and `media` read the HTTP headers, `bases` the
-<base>. `css` and `pdf` read links of style sheets and PDF documents. `options` says what is read only on request, and
-`descriptor` what the rest of the program knows of an extractor.
+abstract, and `page_text` gives a page's text to programs. `headers` reads the HTTP headers, `bases` the <base>. `css`
+and `pdf` read links of style sheets and PDF documents. `options` says what is read only on request, and `descriptor`
+what the rest of the program knows of an extractor.
 
 No module here fetches, judges scope, or raises for what a page contains. Documents may be hostile: each step takes time
 and memory in proportion to the size of the document, whatever is in it.

@@ -1,4 +1,4 @@
-"""A page as a tree, within limits."""
+"""A page as a tree, and its texts, within limits."""
 
 from typing import Final
 
@@ -37,3 +37,18 @@ def document_of(page: Page, extract: Extract) -> ContentDocument:
         html = flatten(html, for_content=True)
     tree = turbohtml.parse(html.decode("utf-8", "replace"), positions=False)
     return ContentDocument(tree, readable if is_cut else None)
+
+
+def limited(name: str, text: str, max_bytes: int, troubles: list[str]) -> str | None:
+    """The text within the limit, in UTF-8; None if it is empty. What is cut is noted."""
+    if len(text) * 4 > max_bytes:
+        encoded = text.encode("utf-8", "replace")
+        if len(encoded) > max_bytes:
+            troubles.append(f"its {name} is cut at {max_bytes:,} bytes")
+            return encoded[:max_bytes].decode("utf-8", "ignore")
+    return text or None
+
+
+def cut_note(read_bytes: int | None) -> list[str]:
+    """A note, if only so much of a page was read."""
+    return [] if read_bytes is None else [f"its text is that of the first {read_bytes:,} bytes"]

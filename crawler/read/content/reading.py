@@ -1,10 +1,10 @@
 """Reads what is wanted of a page."""
 
+import turbohtml
+
 from crawler.page import Content, Extract, Page, Wanted
-from crawler.page.anchors import packed
-from crawler.read.content.anchors import anchor_names, broken_fragments
-from crawler.read.content.document import document_of
-from crawler.read.content.limits import cut_note, limited
+from crawler.page.anchors import Anchors, packed
+from crawler.read.content.document import cut_note, document_of, limited
 from crawler.read.content.main_text import main_element, markdown, plain_text
 from crawler.read.content.structured_data import json_ld, open_graph
 from crawler.read.options import ReadPdf, reason_of
@@ -49,13 +49,32 @@ def _read_html(page: Page, extract: Extract, wanted: Wanted) -> Content:
         in_markdown = limited("markdown", markdown(element, extract.base_url), limit, troubles)
     # Of a page that was not read to its end, nobody knows which anchors it lacks.
     is_whole = document.read_bytes is None and page.truncated is None
-    anchors = packed(anchor_names(tree)) if wanted.anchors and is_whole else None
+    anchors = packed(_anchor_names(tree)) if wanted.anchors and is_whole else None
     return Content(
         text=text,
         anchors=anchors,
-        broken_fragments=None if anchors is None else broken_fragments(page, extract, anchors) or None,
+        broken_fragments=None if anchors is None else _broken_fragments(page, extract, anchors) or None,
         markdown=in_markdown,
         json_ld=blocks or None,
         open_graph=properties or None,
         troubles=tuple(troubles),
     )
+
+
+def _anchor_names(tree: turbohtml.Document) -> set[str]:
+    """Every id, and the names of links."""
+    names: set[str] = set()
+    for element in tree.select("[id],a[name]"):
+        for attribute in ("id", "name") if element.tag == "a" else ("id",):
+            if name := element.attrs.get(attribute):
+                names.add(str(name))
+    return names
+
+
+def _broken_fragments(page: Page, extract: Extract, anchors: str) -> list[str]:
+    """The fragments of links within the page that lead nowhere, each once, in their order."""
+    if extract.base_url.partition("#")[0] != page.url.partition("#")[0]:
+        return []  # a <base> leads them to another page
+    known = Anchors(anchors)
+    fragments = dict.fromkeys(link.href.strip()[1:] for link in extract.links if link.href.lstrip().startswith("#"))
+    return [each for each in fragments if not known.have(each)]

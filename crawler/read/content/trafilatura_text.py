@@ -5,8 +5,7 @@ from typing import Final
 import trafilatura
 
 from crawler.page import Content, Extract, Page, Wanted
-from crawler.read.content.document import document_of
-from crawler.read.content.limits import cut_note, limited
+from crawler.read.content.document import cut_note, document_of, limited
 from crawler.read.content.main_text import make_links_absolute
 from crawler.read.sniff import is_html
 

@@ -48,3 +48,9 @@ class Entries:
                 )
             elif date:
                 links[index] = msgspec.structs.replace(links[index], entry_date=date)
+
+
+def link_to(href: str | None, kind: LinkKind, /, *, rel: str = "") -> Link | None:
+    """None for an empty href."""
+    href = (href or "").strip()
+    return Link(href, kind, "", rel.lower()) if href else None

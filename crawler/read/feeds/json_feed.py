@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from crawler.page import READ_IN_PART, Link, LinkKind
-from crawler.read.feeds.links import link_to
+from crawler.read.feeds.entries import link_to
 from crawler.read.feeds.sitemaps import MAX_DATE_CHARACTERS, MAX_LINKS, Listing
 
 _VERSION: Final = "jsonfeed.org/version/"

@@ -9,13 +9,11 @@ from typing import Final, cast
 import lxml.etree
 
 from crawler.page import Link
+from crawler.read.feeds.elements import feed_link, html_of, local_name, name_of, sitemap_link
 from crawler.read.feeds.entries import DATES, Entries
-from crawler.read.feeds.feed_elements import feed_link, html_of
 from crawler.read.feeds.json_feed import ReadHtml
-from crawler.read.feeds.sitemap_elements import sitemap_link
 from crawler.read.feeds.sitemaps import MAX_LINKS
 from crawler.read.feeds.xml_base import Bases
-from crawler.read.feeds.xml_elements import local_name, name_of
 from crawler.read.feeds.xml_fixups import RepairedXml
 
 MAX_LINKS_AND_EXTENSIONS: Final = 500_000

@@ -14,8 +14,7 @@ from crawler.read.elements.attributes import (
     srcset_urls,
 )
 from crawler.read.encoding.labels import encoding_of_label
-from crawler.read.headers import read_headers
-from crawler.read.media import MediaType, extract_media_type
+from crawler.read.headers import MediaType, extract_media_type, read_headers
 from crawler.testing.timeouts import MAX_WAIT_S
 
 

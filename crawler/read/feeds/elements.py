@@ -1,17 +1,78 @@
-"""Reads the elements of RSS and Atom feeds."""
+"""Reads the elements of sitemaps (https://www.sitemaps.org/protocol.html), RSS and Atom, without their name spaces,
+because many documents get these wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import lxml.etree
 
 from crawler.page import Link, LinkKind
-from crawler.read.feeds.links import link_to
+from crawler.read.feeds.entries import link_to
 from crawler.read.feeds.xml_base import Bases
-from crawler.read.feeds.xml_elements import local_name, text_of
 
+_EXTENSIONS: Final = frozenset({"image", "video", "news"})
 _HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+_LONGEST_REMEMBERED: Final = 200
+"""Characters of a name with its name space."""
+_CDATA: Final = "<![CDATA["
+_CDATA_END: Final = "]]>"
+
+
+def local_name(element: lxml.etree._Element, /) -> str:
+    """The name in lower case, without its name space or an undeclared prefix."""
+    tag: object = element.tag
+    return name_of(tag) if isinstance(tag, str) else ""
+
+
+def name_of(tag: str, /) -> str:
+    """The local name by the tag of an element. Only what is no element, such as a reference, has no text as its tag."""
+    return _known_local_name(tag) if len(tag) <= _LONGEST_REMEMBERED else _local_name(tag)
+
+
+def _local_name(tag: str) -> str:
+    return tag.rpartition("}")[2].rpartition(":")[2].lower()
+
+
+# A sitemap has a handful of names, and asks for each of them several times for each URL.
+_known_local_name = lru_cache(maxsize=256)(_local_name)
+
+
+def text_of(element: lxml.etree._Element, /) -> str:
+    """The URL in an element, also in a CDATA section whose marks were escaped, as by a generator that escapes twice.
+    Empty if it contains an unresolved reference, because half a URL is useless."""
+    for child in element:
+        tag: object = child.tag
+        if not isinstance(tag, str):
+            return ""
+    text = (element.text or "").strip()
+    is_escaped = text.startswith(_CDATA) and text.endswith(_CDATA_END)
+    return text[len(_CDATA) : -len(_CDATA_END)].strip() if is_escaped else text
+
+
+def sitemap_link(element: lxml.etree._Element, name: str, /, *, add_scheme: Callable[[str], str]) -> Link | None:
+    """The link of a complete element of a sitemap or a sitemap index. `name` is its local name; `add_scheme` completes
+    its URL."""
+    match name:
+        case "loc":
+            parent = element.getparent()
+            of = local_name(parent) if parent is not None else ""
+            if of == "sitemap":
+                kind = LinkKind.SITEMAP
+            else:
+                kind = LinkKind.EMBED if of in _EXTENSIONS else LinkKind.LISTED
+            return link_to(add_scheme(text_of(element)), kind)
+        case "url" | "sitemap" if (text := (element.text or "").strip()).startswith(("http://", "https://")):
+            # Some sitemaps omit the <loc>.
+            return link_to(text, LinkKind.SITEMAP if name == "sitemap" else LinkKind.LISTED)
+        case "content_loc" | "thumbnail_loc":
+            return link_to(text_of(element), LinkKind.EMBED)
+        case "player_loc":
+            return link_to(text_of(element), LinkKind.FRAME)
+        case "link":
+            return link_to(element.get("href"), LinkKind.ALTERNATE, rel=element.get("rel") or "")
+    return None
 
 
 def feed_link(element: lxml.etree._Element, name: str, /) -> Link | None:
