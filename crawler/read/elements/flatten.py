@@ -76,7 +76,7 @@ def flatten(html: bytes, /, *, for_content: bool = False) -> bytes:
             continue
         content = b""
         if name in _RAW:
-            content, position = _raw_content(html, position, name)
+            content, position = raw_content(html, position, name)
         templates += name == b"template" and (templates > 0 or _SHADOW_ROOT.search(token["attributes"]) is None)
         if not templates:
             output.append(_flat_element(name, token["attributes"], content, met, with_ids=for_content))
@@ -86,7 +86,7 @@ def flatten(html: bytes, /, *, for_content: bool = False) -> bytes:
     return b"".join(output)
 
 
-def _raw_content(html: bytes, start: int, name: bytes) -> tuple[bytes, int]:
+def raw_content(html: bytes, start: int, name: bytes) -> tuple[bytes, int]:
     """The text of an element whose start tag ends at `start`, and where its end tag ends."""
     end = re.compile(rb"</%b(?=[\t\n\f\r />])|\Z" % name, re.IGNORECASE).search(html, start)
     assert end is not None

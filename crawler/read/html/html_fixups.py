@@ -9,6 +9,7 @@ import re
 from html.entities import html5
 from typing import Final
 
+from crawler.read.elements.flatten import raw_content
 from crawler.read.elements.markup import ATTRIBUTE
 
 _TOKEN: Final = re.compile(
@@ -57,7 +58,8 @@ def fix_html(html: bytes, /) -> bytes:
             in_foreign = in_foreign or (name in _FOREIGN and not is_closed)
             attributes = _REFERENCE.sub(_escape_false_reference, token["attributes"])
             if (name in _SCRIPTS and not (in_foreign and is_closed)) or (name in _TEXTS and not in_foreign):
-                content, position = _content(html, position, name)
+                content, position = raw_content(html, position, name)
+                content = content if name in _SCRIPTS else content.replace(b"<", b"&lt;")
                 output.append(b"<%b%b >%b</%b>" % (name, attributes, content, name))
             else:
                 if name == b"a" and not in_foreign:
@@ -69,14 +71,6 @@ def fix_html(html: bytes, /) -> bytes:
                 output.append(b"<%b%b%b>" % (name, attributes, closed))
     output.append(html[position:])
     return _drop_torn_tag(b"".join(output))
-
-
-def _content(html: bytes, start: int, name: bytes) -> tuple[bytes, int]:
-    """The text of an element whose start tag ends at `start`, escaped, and where its end tag ends."""
-    end = re.compile(rb"</%b(?=[\t\n\f\r />])|\Z" % name, re.IGNORECASE).search(html, start)
-    assert end is not None
-    content = html[start : end.start()]
-    return content if name in _SCRIPTS else content.replace(b"<", b"&lt;"), html.find(b">", end.end()) + 1 or len(html)
 
 
 def _escape_false_reference(found: re.Match[bytes]) -> bytes:

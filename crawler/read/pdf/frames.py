@@ -1,6 +1,6 @@
 """What is said between a crawl and a process that reads PDF documents: MessagePack, with its length in front."""
 
-from typing import BinaryIO, Final
+from typing import Final
 
 import msgspec
 
@@ -32,19 +32,3 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def encode(message: Order | Answer) -> bytes:
     content = msgspec.msgpack.encode(message)
     return len(content).to_bytes(LENGTH_BYTES) + content
-
-
-def decode_order(frame: bytes) -> Order:
-    return msgspec.msgpack.decode(frame, type=Order)
-
-
-def decode_answer(frame: bytes) -> Answer:
-    return msgspec.msgpack.decode(frame, type=Answer)
-
-
-def read_frame(file: BinaryIO) -> bytes | None:
-    """None at the end of the file."""
-    length = file.read(LENGTH_BYTES)
-    if len(length) < LENGTH_BYTES:
-        return None
-    return file.read(int.from_bytes(length))

@@ -11,8 +11,10 @@ import weakref
 from contextlib import suppress
 from typing import Final
 
+import msgspec
+
 from crawler.read.options import PdfContent, PdfFailed
-from crawler.read.pdf.frames import LENGTH_BYTES, Order, decode_answer, encode
+from crawler.read.pdf.frames import LENGTH_BYTES, Answer, Order, encode
 
 TIME_S: Final = 20.0
 """Limit per document, the start of a process included."""
@@ -44,7 +46,9 @@ class PdfProcesses:
         process = self._take()
         is_sound = False
         try:
-            answer = decode_answer(_ask(process, encode(order), until=time.monotonic() + self._time_s))
+            answer = msgspec.msgpack.decode(
+                _ask(process, encode(order), until=time.monotonic() + self._time_s), type=Answer
+            )
             is_sound = not answer.is_harmed
         except TimeoutError:
             raise PdfFailed(f"reading it takes longer than {self._time_s:g} s") from None

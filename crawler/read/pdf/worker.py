@@ -10,10 +10,12 @@ import sys
 import time
 from typing import Final
 
+import msgspec
+
 from crawler.page import Link
 from crawler.read.options import PdfContent
 from crawler.read.pdf.document import read_pdf
-from crawler.read.pdf.frames import Answer, Order, decode_order, encode, read_frame
+from crawler.read.pdf.frames import LENGTH_BYTES, Answer, Order, encode
 
 _PROCESSOR_TIMES: Final = 4
 """Processor time that a document may take, as a multiple of the time after which no page is begun."""
@@ -22,8 +24,9 @@ _PROCESSOR_TIMES: Final = 4
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl, which may still wait for an answer
     logging.disable(logging.CRITICAL)  # pypdf says much about broken documents
-    while (frame := read_frame(sys.stdin.buffer)) is not None:
-        answer = _answer(decode_order(frame))
+    orders = sys.stdin.buffer
+    while len(length := orders.read(LENGTH_BYTES)) == LENGTH_BYTES:
+        answer = _answer(msgspec.msgpack.decode(orders.read(int.from_bytes(length)), type=Order))
         sys.stdout.buffer.write(encode(answer))
         sys.stdout.buffer.flush()
 
