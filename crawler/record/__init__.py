@@ -1,7 +1,6 @@
 """Makes page records: what the crawl found out about one URL, once it is settled. Pure.
 
-    page_records   the record of a URL that was fetched, failed or was not asked for
-    usage          what the site says about the use of a page
+    page_records   the record of a URL that was fetched, failed or was not asked for; its use by what the site says
     outcomes       what the frontier keeps of a URL that was fetched
     archiving      which pages the archive gets
     changes        what has become of a URL since its last visit
@@ -16,8 +15,7 @@ from crawler.record.changes import Change, has_copy, note_of, seed_without_schem
 from crawler.record.dates import header_time, w3c_time
 from crawler.record.headers import record_headers, validator
 from crawler.record.outcomes import outcome_of
-from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record
-from crawler.record.usage import with_usage, without_content
+from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record, with_usage, without_content
 
 __all__ = [
     "FILTER_REASONS",

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from crawler.page import (
+    NO_USAGE,
     REDIRECTS,
     SITEMAP,
     Content,
@@ -20,6 +22,7 @@ from crawler.page import (
     PageRecord,
     Redirect,
     Repeat,
+    Usage,
     digest_text,
     rfc3339,
 )
@@ -30,8 +33,13 @@ from frontier import Lease, UrlState
 
 _DONE = UrlState.DONE.name.lower()
 _FAILED = UrlState.FAILED.name.lower()
+_EXCLUDED = UrlState.EXCLUDED.name.lower()
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
+_CONTENT = (
+    "title description abstract author simhash near_duplicate_of near_distance link_details main_text markdown json_ld"
+    " open_graph anchors broken_fragments"
+).split()
 
 
 class FoundLinks(msgspec.Struct, frozen=True, gc=False):
@@ -119,6 +127,20 @@ def unfetched_record(
     """The record of a URL for which no request was sent; robots.txt may have disallowed it, for example."""
     record = _record_of_lease(lease, state.name.lower())
     return replace(record, reason=reason, message=message, attempts=lease.url.attempt)
+
+
+def with_usage(record: PageRecord, usage: Usage, /) -> PageRecord:
+    """The record of a page with what its site says about its use."""
+    if usage is NO_USAGE:
+        return record
+    return replace(record, refused_for=list(usage.refused_for) or None, preferences=list(usage.preferences))
+
+
+def without_content(record: PageRecord, /, *, reason: str, message: str | None) -> PageRecord:
+    """The record of a page that was fetched and is not kept: without anything of its content but its links."""
+    nothing: dict[str, Any] = dict.fromkeys(_CONTENT)
+    message = "; ".join(filter(None, (message, record.message)))
+    return replace(record, **nothing, state=_EXCLUDED, reason=reason, message=message or None, not_archived=reason)
 
 
 def _failure_record(lease: Lease, failure: Failure) -> PageRecord:

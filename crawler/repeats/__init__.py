@@ -1,8 +1,7 @@
 """Finds out whether a page repeats another one, and what follows from that.
 
     similar   an index of fingerprints in memory, which finds those that differ in few bits; in C (`_similar`) or Python
-    stored    the fingerprints of a crawl: a file of them, and the index over it
-    dividing  divides the fingerprints of a crawl among its parts
+    stored    the fingerprints of a crawl: a file of them, and the index over it; divides them among parts of a crawl
     judge     what the configuration says of a page that repeats another
 
 Only pages that repeat nothing are in the index. So a near duplicate is told from a page whose text was read, whose

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawler.revisit.change_rate import change_rate
-from crawler.revisit.visits import Bounds, Visit
+from crawler.revisit.schedules import Bounds, Visit
 
 _SAMPLE: Final = 1000
 _Numbers = npt.NDArray[np.float64]

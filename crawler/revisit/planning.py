@@ -6,8 +6,7 @@ from typing import Final
 from crawler.page import LinkKind, PageRecord
 from crawler.record import Change
 from crawler.revisit.known_pages import KnownPages
-from crawler.revisit.schedules import ByPattern, BySitemap
-from crawler.revisit.visits import Visit
+from crawler.revisit.schedules import ByPattern, BySitemap, Visit
 from frontier import CrawlUrl, LedgerEntry, add_visit
 
 _DAY_CHARACTERS: Final = len("2026-02-03")

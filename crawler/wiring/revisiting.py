@@ -17,8 +17,7 @@ from crawler.protocols import Discovery
 from crawler.record import seed_without_scheme
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
-from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
-from crawler.revisit.visits import Bounds, Schedule
+from crawler.revisit.schedules import Adaptive, Bounds, ByCache, ByPattern, BySitemap, Fixed, Schedule
 from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.backends import lacks

@@ -19,8 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from crawler.revisit.allotment import AIMS, Allotment, Estimated
-from crawler.revisit.schedules import Adaptive, Fixed
-from crawler.revisit.visits import Bounds, Schedule, Visit
+from crawler.revisit.schedules import Adaptive, Bounds, Fixed, Schedule, Visit
 from frontier.visits import LastVisit, add_visit
 
 SEED = 20

@@ -15,8 +15,7 @@ from crawler.revisit.allotment import AIMS, Allotment, Estimated, best_interval_
 from crawler.revisit.change_rate import change_rate
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
-from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Fixed
-from crawler.revisit.visits import Bounds, Schedule, Visit
+from crawler.revisit.schedules import Adaptive, Bounds, ByCache, ByPattern, BySitemap, Fixed, Schedule, Visit
 from frontier import CrawlUrl, LastVisit, LedgerEntry, UrlState
 from tests.bench import recrawl as bench
 from tests.unit.serve.samples import FRONTIER

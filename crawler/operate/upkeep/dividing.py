@@ -28,7 +28,7 @@ from crawler.files.folders import delete_folders
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_all_parts
-from crawler.repeats.dividing import divide_fingerprints
+from crawler.repeats.stored import divide_fingerprints
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.configuration import load
