@@ -1,42 +1,39 @@
 """The values of a crawl: what it asks of the web, what it gets, what it reads there, and what it records.
 
     links       a link, and the kinds of links
-    responses   a request, and all that may come back: a page, a redirect, a 304 or a failure; how a page was rendered
+    responses   a request, and all that may come back: a page, a redirect, a 304 or a failure; how a page was rendered;
+                connections to servers, as counts
     failures    the kinds of failures
     extract     what an extractor reads from a page
     content     what is read of a page on request, such as its text
-    repeat      what a page repeats, and what follows
-    preference  what a site says about the use of a page
-    verdict     what robots.txt says of a URL
-    connections connections to servers, as counts
+    preference  what a site says about the use of a page, and what robots.txt says of a URL
     anchors     to which links with a fragment lead, as records have them
-    record      a page record, one line of `records/*.jsonl`, and whether it counts as a page
+    record      a page record, one line of `records/*.jsonl`, and whether it counts as a page; moments as records and
+                archives write them
     headers     the headers of a response, by name
     digests     SHA-1 digests of bodies, and hashes of texts as keys
-    moments     moments as records and archives write them
     number_set  a set of record numbers, with one bit for each
-    duplicates  which bodies were met lately, and at which URL first
+    duplicates  what a page repeats, and what follows; which bodies were met lately, and at which URL first
 
 All values but the last two are frozen. Every room may import them, from here.
 """
 
-from crawler.page.connections import ConnectionCounts
 from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
+from crawler.page.duplicates import REPEAT_REASONS, Repeat
 from crawler.page.extract import READ_IN_PART, Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, ROBOTS_FAILURES, TRANSIENT_FAILURES, FailureKind
 from crawler.page.headers import wanted_headers
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, EXTERNAL, SEED, SITEMAP, Link, LinkDetail, LinkKind
-from crawler.page.moments import rfc3339
-from crawler.page.preference import NO_USAGE, Preference, Usage
-from crawler.page.record import PageRecord, Settled, counts_as_page
-from crawler.page.repeat import REPEAT_REASONS, Repeat
+from crawler.page.preference import NO_USAGE, Preference, Usage, Verdict
+from crawler.page.record import PageRecord, Settled, counts_as_page, rfc3339
 from crawler.page.responses import (
     MULTIPLE_CHOICES,
     REDIRECTS,
     TOO_MANY_REQUESTS,
     WITH_DOCUMENT,
     Answer,
+    ConnectionCounts,
     Failure,
     Fetched,
     LoadAnswer,
@@ -49,7 +46,6 @@ from crawler.page.responses import (
     Screenshot,
     WithBody,
 )
-from crawler.page.verdict import Verdict
 
 __all__ = [
     "CHANGE_FREQUENCIES",

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from crawler.page import Extract, Repeat
-from crawler.page.repeat import CANONICAL, NEAR_DUPLICATE
+from crawler.page.duplicates import CANONICAL, NEAR_DUPLICATE
 from crawler.repeats.stored import StoredFingerprints
 from crawler.url.urls import BadUrl, Target, domain_of
 from frontier import CrawlUrl, LedgerEntry, UrlState
