@@ -10,7 +10,7 @@
     anchors     to which links with a fragment lead, as records have them
     record      a page record, one line of `records/*.jsonl`, and whether it counts as a page; moments as records and
                 archives write them
-    headers     the headers of a response, by name
+    wanted      the headers of a response that somebody wants, in C (`_wanted`) if it is compiled
     digests     SHA-1 digests of bodies, and hashes of texts as keys
     number_set  a set of record numbers, with one bit for each
     duplicates  what a page repeats, and what follows; which bodies were met lately, and at which URL first
@@ -23,7 +23,6 @@ from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.duplicates import REPEAT_REASONS, Repeat
 from crawler.page.extract import READ_IN_PART, Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, ROBOTS_FAILURES, TRANSIENT_FAILURES, FailureKind
-from crawler.page.headers import wanted_headers
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, EXTERNAL, SEED, SITEMAP, Link, LinkDetail, LinkKind
 from crawler.page.preference import NO_USAGE, Preference, Usage, Verdict
 from crawler.page.record import PageRecord, Settled, counts_as_page, rfc3339
@@ -46,6 +45,7 @@ from crawler.page.responses import (
     Screenshot,
     WithBody,
 )
+from crawler.page.wanted import wanted_headers
 
 __all__ = [
     "CHANGE_FREQUENCIES",

@@ -6,8 +6,8 @@ from typing import Final, Literal, Self
 import msgspec
 
 from crawler.page.failures import FailureKind
-from crawler.page.headers import wanted_headers
 from crawler.page.links import Link
+from crawler.page.wanted import wanted_headers
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that say nothing without a Location. A 300 may have its choices in the body."""

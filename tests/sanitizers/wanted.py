@@ -2,8 +2,8 @@
 
 from random import Random
 
-from crawler.page.headers import _wanted as compiled
-from crawler.page.headers.wanted import MOST_WANTED, Header, wanted_in_python
+from crawler.page import _wanted as compiled
+from crawler.page.wanted import MOST_WANTED, Header, wanted_in_python
 from tests.sanitizers.calls import Call
 from tests.sanitizers.corpus import Corpus
 

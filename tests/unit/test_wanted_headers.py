@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.page.headers.wanted import MOST_WANTED, Header, wanted_headers, wanted_in_python
+from crawler.page.wanted import MOST_WANTED, Header, wanted_headers, wanted_in_python
 
 _NAMES = st.sampled_from(
     [b"etag", b"link", b"x", b"", "ä".encode(), "Ä".encode("latin-1").lower(), b"@[", b"`{", b"\0"]

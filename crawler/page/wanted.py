@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 try:
-    from crawler.page.headers import _wanted as compiled
+    from crawler.page import _wanted as compiled
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:

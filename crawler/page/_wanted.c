@@ -4,7 +4,7 @@
  * collector of garbage calls where objects are made. That may change the list, so each header is held while it is in
  * use.
  */
-#include "../../../visited/bits/_extension.h"
+#include "../../visited/bits/_extension.h"
 
 /* Raised with each change of the arguments or results. */
 #define VERSION 1
@@ -106,5 +106,5 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-EXTENSION("crawler.page.headers", _wanted, NULL,
+EXTENSION("crawler.page", _wanted, NULL,
           .m_doc = "The wanted ones of some headers, compiled; wanted.py documents them.", .m_methods = methods)
