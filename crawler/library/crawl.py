@@ -123,11 +123,8 @@ class Crawl:
         async with AsyncExitStack() as stack:
             for sink in self._sinks:
                 stack.push_async_callback(sink.aclose)
-            locking = lock_crawl_in_loop(loaded, fresh=self._fresh, additions=self._additions)
+            locking = lock_crawl_in_loop(loaded, fresh=self._fresh, additions=self._additions, begin=self._begin_sinks)
             directory = await stack.enter_async_context(locking)
-            for sink in self._sinks:
-                if isinstance(sink, Begins):
-                    await sink.begin()
             changed = changed_settings(loaded)
             opening = open_run(
                 loaded, directory, rebuild=self._rebuild, on_rebuild=log_rebuild(), additions=self._additions
@@ -143,6 +140,11 @@ class Crawl:
             self._engine = EngineTask(run, on_start=self._handout.begin, on_end=self._handout.end)
             self._stack = stack.pop_all()
         return self
+
+    async def _begin_sinks(self) -> None:
+        for sink in self._sinks:
+            if isinstance(sink, Begins):
+                await sink.begin()
 
     async def aclose(self) -> None:
         """Stop the crawl in order, and close it. Closing twice is harmless.

@@ -2,7 +2,7 @@
 
 import logging
 import shlex
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -105,18 +105,32 @@ def lock_crawl(loaded: Loaded, *, fresh: bool = False) -> Iterator[CrawlDirector
 
     Raises `ConfigError` and `DirectoryRefused`, also for the directory of a crawl in parts, and for that of a part."""
     with locked_to_run(_place_of(loaded, fresh=fresh, as_part=False)) as directory:
-        _make_ready(directory, loaded, fresh=fresh, as_part=False, additions=NO_ADDITIONS)
+        starts_over = _check_ready(directory, loaded, fresh=fresh, as_part=False, additions=NO_ADDITIONS)
+        if starts_over:
+            start_over(directory, loaded.config)
         yield directory
+
+
+async def _nothing() -> None:
+    """A program without sinks has nothing to begin."""
 
 
 @asynccontextmanager
 async def lock_crawl_in_loop(
-    loaded: Loaded, *, fresh: bool = False, as_part: bool = False, additions: Additions = NO_ADDITIONS
+    loaded: Loaded,
+    *,
+    fresh: bool = False,
+    as_part: bool = False,
+    additions: Additions = NO_ADDITIONS,
+    begin: Callable[[], Awaitable[None]] = _nothing,
 ) -> AsyncIterator[CrawlDirectory]:
     """The same as `lock_crawl`, for a part if opened `as_part`, with a program's `additions`. The event loop goes on
-    while a command that uses the crawl is waited for."""
+    while a command that uses the crawl is waited for. `begin` may refuse the crawl: nothing was deleted then."""
     async with locked_to_run_in_loop(_place_of(loaded, fresh=fresh, as_part=as_part)) as directory:
-        _make_ready(directory, loaded, fresh=fresh, as_part=as_part, additions=additions)
+        starts_over = _check_ready(directory, loaded, fresh=fresh, as_part=as_part, additions=additions)
+        await begin()
+        if starts_over:
+            start_over(directory, loaded.config)
         yield directory
 
 
@@ -128,14 +142,17 @@ def _place_of(loaded: Loaded, *, fresh: bool, as_part: bool) -> Path:
     return Path(loaded.config.crawl.directory)
 
 
-def _make_ready(directory: CrawlDirectory, loaded: Loaded, *, fresh: bool, as_part: bool, additions: Additions) -> None:
-    """Prepare a locked directory for a run."""
+def _check_ready(
+    directory: CrawlDirectory, loaded: Loaded, *, fresh: bool, as_part: bool, additions: Additions
+) -> bool:
+    """Check that a run can begin in a locked directory. Returns whether what is in it has to be deleted first."""
     if fresh:
         check_servers(loaded, directory, additions=additions)
     # What a first start made that was refused must not fix the settings of the next one.
     if fresh or (not as_part and is_unbegun(directory, loaded.config)):
-        start_over(directory, loaded.config)
+        return True
     _check_output(directory, loaded.config)
+    return False
 
 
 def check_is_no_part(path: Path) -> None:

@@ -445,6 +445,18 @@ async def test_an_own_sink_that_can_not_begin_keeps_the_crawl_closed(tmp_path: P
         assert (await crawl.run()).ending is Ending.COMPLETE
 
 
+async def test_an_own_sink_that_can_not_begin_keeps_the_crawl_that_a_fresh_one_would_replace(
+    tmp_path: Path, web: Web
+) -> None:
+    assert (await pages_of(crawl_of(web, tmp_path / "crawl")))
+    before = list(read_records(tmp_path / "crawl" / "records"))
+    sink = Connecting(ValueError("wrong password"))
+    with pytest.raises(ValueError, match="wrong password"):
+        await crawl_of(web, tmp_path / "crawl", sinks=[sink], fresh=True).open()
+    assert list(read_records(tmp_path / "crawl" / "records")) == before
+    assert await pages_of(crawl_of(web, tmp_path / "crawl")) == []
+
+
 class Away(Kept):
     """A sink that can't write for a while."""
 
