@@ -55,7 +55,9 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 
 
 def checked_reason(text: str, /) -> Reason:
-    """The same text. Raises `ValueError` if it can't be the reason of a pause."""
+    """The same text. Raises `ValueError` if it can't be the reason of a pause, and `TypeError` if it is no text."""
+    if not isinstance(text, str):  # a program without types gives it
+        raise TypeError(f"expected the reason of a pause as text, found {text!r}")
     try:
         return msgspec.convert(text, Reason)
     except msgspec.ValidationError:

@@ -31,10 +31,10 @@ def read_configuration(
     a name, the crawl is named after the host of its first seed. Raises `ConfigError`, and
     `DirectoryRefused` for a crawl that has lost the configuration of its last run.
     """
-    _check_types(config, values)
+    _check_types(config, directory, values)
     options: Options = {}
     if seeds is not None:
-        urls = [seeds] if isinstance(seeds, str) else list(seeds)
+        urls = listed("seeds", seeds)
         options |= {"crawl.seeds": ("seeds", urls), "crawl.seed_files": ("seeds", [])}
     if directory is not None:
         options["crawl.directory"] = ("directory", os.fspath(directory))
@@ -53,8 +53,29 @@ def read_configuration(
     return loaded
 
 
-def _check_types(config: object, values: object) -> None:
+def listed(name: str, given: object) -> list[str]:
+    """The texts of an argument that takes one or several. Raises `TypeError` for what can't be texts; the configuration
+    checks each of a list."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray | memoryview):
+        raise TypeError(f"{name}: expected a URL as text, or a list of them, found {given!r}")
+    return list(given)
+
+
+def checked_urls(given: object) -> list[str]:
+    """The URLs that a program gives to a crawl that is open. Raises `TypeError`."""
+    urls = listed("urls", given)
+    for url in urls:
+        if not isinstance(url, str):
+            raise TypeError(f"urls: expected each URL as text, found {url!r}")
+    return urls
+
+
+def _check_types(config: object, directory: object, values: object) -> None:
     """Raises `TypeError`."""
+    if not isinstance(directory, str | bytes | os.PathLike | None):
+        raise TypeError(f"directory: expected a path, found {directory!r}")
     if not isinstance(values, Mapping):
         raise TypeError(f'set: expected a dict such as {{"limits.pages": 100}}, found {values!r}')
     if not isinstance(config, str | os.PathLike | Config | None):

@@ -12,7 +12,7 @@ from typing import Self
 
 from config import Config
 from crawler.control.requests import checked_reason
-from crawler.library.configuration import read_configuration
+from crawler.library.configuration import checked_urls, read_configuration
 from crawler.library.crawl_log import log_rebuild
 from crawler.library.handout import Consumer, Handout, Turn
 from crawler.library.opening import changed_settings, lock_crawl_in_loop, open_run
@@ -211,15 +211,17 @@ class Crawl:
         """Add URLs as seeds, and return how many are new. The scope does not refuse them, and includes their hosts, as
         for other seeds. With `force`, settled URLs are fetched again.
 
-        Raises `ValueError`, with all URLs that can't be crawled; then none is added.
+        Raises `TypeError` for what is no text, and `ValueError`, with all URLs that can't be crawled; then none is
+        added.
         """
         crawl = self._opened.crawl
-        return await crawl.frontier.add(crawl.read_seeds([urls] if isinstance(urls, str) else list(urls)), force=force)
+        return await crawl.frontier.add(crawl.read_seeds(checked_urls(urls)), force=force)
 
     def pause(self, reason: str = "by the program") -> None:
         """Begin no further URL until `resume`. Pages in flight still come. The pause ends with this process.
 
-        Raises `ValueError` for a reason that is empty, very long or has control characters, as terminals show it."""
+        Raises `ValueError` for a reason that is empty, very long or has control characters, as terminals show it, and
+        `TypeError` for one that is no text."""
         self._opened.crawl.frontier.pauses.pause(checked_reason(reason), by=_PROGRAM)
 
     def resume(self) -> None:

@@ -124,7 +124,7 @@ def record_files(directory: Path) -> list[Path]:
 
 
 def read_records(
-    *directories: Path, last_only: bool = False, on_damage: OnDamage | None = None
+    *directories: str | os.PathLike[str], last_only: bool = False, on_damage: OnDamage | None = None
 ) -> Iterator[PageRecord]:
     """All records of a directory in the order written, one at a time. Several directories, such as those of a crawl in
     parts, are read one after another.
@@ -133,7 +133,8 @@ def read_records(
     takes one bit of memory per record number. Lines that can't be decoded are reported to `on_damage`, by default
     logged, and skipped. An incomplete last line, as of a running or killed crawl, is skipped silently.
     """
-    yield from read_extents(PageRecord, extents_now(*directories), last_only=last_only, on_damage=on_damage)
+    extents = extents_now(*map(Path, directories))
+    yield from read_extents(PageRecord, extents, last_only=last_only, on_damage=on_damage)
 
 
 Extents = Sequence[Sequence[tuple[Path, int]]]

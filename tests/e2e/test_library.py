@@ -26,6 +26,7 @@ from crawler import (
     Page,
     PageRecord,
     read_records,
+    record_directories,
 )
 from tests.e2e.crawling import COMPLETE, ONCEOVER, Web, assert_sound, environment, fetched
 from tests.e2e.programs import canonical, values
@@ -448,7 +449,7 @@ async def test_an_own_sink_that_can_not_begin_keeps_the_crawl_closed(tmp_path: P
 async def test_an_own_sink_that_can_not_begin_keeps_the_crawl_that_a_fresh_one_would_replace(
     tmp_path: Path, web: Web
 ) -> None:
-    assert (await pages_of(crawl_of(web, tmp_path / "crawl")))
+    assert await pages_of(crawl_of(web, tmp_path / "crawl"))
     before = list(read_records(tmp_path / "crawl" / "records"))
     sink = Connecting(ValueError("wrong password"))
     with pytest.raises(ValueError, match="wrong password"):
@@ -609,11 +610,39 @@ class Plain:
             r"set: expected a dict such as {\"limits.pages\": 100}, found \['limits.pages=1'\]",
         ),
         ({"config": {"limits": {}}}, "config: expected the path of a file or a Config, found a dict: give it as set="),
+        ({"directory": 3}, "directory: expected a path, found 3"),
+        ({"seeds": 3}, "seeds: expected a URL as text, or a list of them, found 3"),
+        ({"seeds": b"http://a.test/"}, "seeds: expected a URL as text, or a list of them, found b'http"),
     ],
 )
 def test_what_is_no_component_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
-        Crawl(seeds=["http://a.test/"], **options)
+        Crawl(**{"seeds": ["http://a.test/"], **options})
+
+
+async def test_what_is_no_text_is_neither_a_url_nor_a_reason(tmp_path: Path, web: Web) -> None:
+    given: list[tuple[Any, str]] = [
+        ([None], "urls: expected each URL as text, found None"),
+        (["http://a.test/", b"http://b.test/"], "urls: expected each URL as text, found b'http://b.test/'"),
+        (None, "urls: expected a URL as text, or a list of them, found None"),
+        (b"http://a.test/", "urls: expected a URL as text, or a list of them, found b'http://a.test/'"),
+    ]
+    async with crawl_of(web, tmp_path / "crawl") as crawl:
+        before = crawl.status().frontier.admitted
+        for urls, words in given:
+            with pytest.raises(TypeError, match=words):
+                await crawl.add(urls)
+        no_text: Any = None
+        with pytest.raises(TypeError, match="expected the reason of a pause as text, found None"):
+            crawl.pause(no_text)
+        assert crawl.status().frontier.admitted == before
+
+
+async def test_records_are_read_from_paths_as_texts_too(tmp_path: Path, web: Web) -> None:
+    await pages_of(crawl_of(web, tmp_path / "crawl"))
+    directory = tmp_path / "crawl"
+    assert [*read_records(*record_directories(str(directory)))] == [*read_records(directory / "records")]
+    assert [*read_records(f"{directory}/records")] == [*read_records(directory / "records")]
 
 
 # configuration
