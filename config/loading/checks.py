@@ -43,15 +43,19 @@ def cross_check(
             yield _problem(message, keys[0], origins)
 
 
-def check_seeds(
-    config: Config, origins: Origins, *, seeds: Sequence[Seed], required: bool, is_seed: Callable[[str], bool]
-) -> Iterator[Problem]:
-    """Problems with the seeds as a whole. If `is_seed` refuses any, whoever reads them says why, and what else is
-    wrong with them."""
+def check_seeds(config: Config, *, seeds: Sequence[Seed], required: bool) -> Iterator[Problem]:
+    """Whether there are seeds, if some are required."""
     if required and not seeds:
         files = " (there is none in " + ", ".join(config.crawl.seed_files) + ")" if config.crawl.seed_files else ""
         compared = "; a comparison needs none, and `onceover compare` checks it" if config.compare.work else ""
         yield Problem(f'no seeds{files}: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]{compared}')
+
+
+def check_contact(
+    config: Config, origins: Origins, *, seeds: Sequence[Seed], is_seed: Callable[[str], bool]
+) -> Iterator[Problem]:
+    """Whether the owners of the seeds can reach who crawls. If `is_seed` refuses any seed, whoever reads them says why,
+    and what else is wrong with them."""
     problem = missing_contact(config, origins, (seed.url for seed in seeds if is_seed(seed.url)))
     if problem is not None and all(is_seed(seed.url) for seed in seeds):
         yield problem

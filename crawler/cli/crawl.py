@@ -245,7 +245,7 @@ def _without_file(
         )
     options = options | {"crawl.directory": ("--dir", directory)}
     if seeds and not fresh:
-        known = load(earlier, require_seeds=False).config.crawl
+        known = load(earlier, require_seeds=False, require_contact=False).config.crawl
         seeds = GivenSeeds(_joined(known.seeds, seeds.urls), _joined(known.seed_files, seeds.files))
     return load_given(earlier, options=options | seeds.options(), as_run=True)
 

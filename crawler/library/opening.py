@@ -208,7 +208,7 @@ def changed_settings(loaded: Loaded) -> list[str]:
         lost = f"the settings of the last run are lost, because {directory.configuration} is missing"
         return [f"{lost}; what this start does not set has its default"]
     try:
-        return changes(load(earlier, require_seeds=False).config, loaded)
+        return changes(load(earlier, require_seeds=False, require_contact=False).config, loaded)
     except ConfigError as error:
         return [f"the settings of the last run can't be read, and are replaced: {error.problems[0]}"]
 

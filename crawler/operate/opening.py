@@ -111,7 +111,7 @@ def stored_configuration(path: Path) -> Loaded:
     refuse_without_configuration(path)
     if not _configuration(path).exists():
         raise no_crawl(path)
-    return load(_configuration(path), environ={}, require_seeds=False)
+    return load(_configuration(path), environ={}, require_seeds=False, require_contact=False)
 
 
 def _configuration(path: Path) -> Path:

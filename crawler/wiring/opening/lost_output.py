@@ -24,7 +24,7 @@ def lost_output(loaded: Loaded, directory: CrawlDirectory) -> list[str]:
     ]
     try:
         # With all of its seeds: it is not read at each start.
-        earlier = load(directory.configuration, require_seeds=False) if without_files else loaded
+        earlier = load(directory.configuration, require_seeds=False, require_contact=False) if without_files else loaded
     except ConfigError:
         return []
     before = {each.name for each in readable_sinks(earlier, directory)}

@@ -95,7 +95,7 @@ def _own_sets(
         chosen = None
         try:
             file = place.earlier_configuration or directory.earlier_configuration
-            config = otherwise if file is None else load(file, require_seeds=False).config
+            config = otherwise if file is None else load(file, require_seeds=False, require_contact=False).config
             if config is None:
                 continue
             config, _ = choose_backend(config, place)

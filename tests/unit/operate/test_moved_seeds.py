@@ -49,3 +49,16 @@ def test_what_judges_links_refuses_without_the_seeds_until_others_are_named(part
     (tmp_path / "moved.txt").write_text(f"http://{HOSTS[0]}/\n")
     assert crawl.do("set", f'crawl.seed_files=["{tmp_path / "moved.txt"}"]').code == 0
     assert crawl.do("add", f"http://{HOSTS[0]}/new").code == 0
+
+
+def test_a_seed_that_was_added_to_the_file_since_asks_no_command_for_a_contact(tmp_path: Path) -> None:
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text(f"http://{HOSTS[0]}/\n")
+    crawl = make(tmp_path / "crawl", parts=1, settings=[f'crawl.seed_files=["{seeds}"]'])
+    seeds.write_text("https://belongs.to.others.org/\n")
+    for command in (("status", "DIR"), ("inspect", "DIR", "fsck"), ("add", "DIR", f"http://{HOSTS[0]}/new", "--force")):
+        ended = crawl.run(*command)
+        assert ended.code == 0, (command, ended.err)
+    ended = crawl.run("crawl", "--dir", "DIR")
+    assert ended.code == 2, ended.out
+    assert "because https://belongs.to.others.org/ may belong to others" in ended.err

@@ -121,7 +121,7 @@ def _effect_of(key: str, config: Config) -> Effect:
 
 def _values_in(directory: Path, *, with_secrets: bool) -> dict[str, str]:
     try:
-        stored = load(CrawlDirectory(directory).configuration, environ={}, require_seeds=False)
+        stored = load(CrawlDirectory(directory).configuration, environ={}, require_seeds=False, require_contact=False)
     except (ConfigError, OSError):
         return {}
     # The daemon gives a crawl its directory as a whole path.
