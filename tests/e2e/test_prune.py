@@ -94,6 +94,20 @@ def test_half_of_the_output_goes_and_nothing_is_missing(crawl: Path, tmp_path: P
     assert missed in command_here("inspect", str(crawl), "fsck").out
 
 
+def test_less_than_the_newest_archive_deletes_nothing_and_none_at_all_deletes_them(crawl: Path) -> None:
+    before = files(crawl)
+    for options in ((), ("--dry-run",)):
+        ended = command_here("prune", str(crawl), "--keep-bytes", "1kB", *options)
+        assert ended.code == USAGE, ended.out
+        assert re.search(
+            r"nothing was deleted: to keep at most 1\.0 kB, all archives would have to go: \d files", ended.err
+        )
+        assert files(crawl) == before
+    json_of(command_here("prune", str(crawl), "--keep-bytes", "1kB", "--keep", "0s", "--json", "--dry-run"))
+    json_of(command_here("prune", str(crawl), "--keep-bytes", "0B", "--json"))
+    assert not [name for name in files(crawl) if name.startswith("warc/")]
+
+
 def test_what_was_pruned_does_not_count_as_lost_after_a_rebuild_without_links(tmp_path: Path) -> None:
     alone = setting("output.warc=false", "output.records_max_bytes=6000")
     with running(SMALL) as port:
@@ -116,7 +130,7 @@ def known_urls(crawl: Path) -> int:
 
 
 def test_a_pruned_crawl_goes_on_to_its_end(crawl: Path) -> None:
-    assert command_here("prune", str(crawl), "--keep-bytes", "10kB").code == COMPLETE
+    assert command_here("prune", str(crawl), "--keep-bytes", "40kB").code == COMPLETE
     with running(SMALL) as port:
         ended = onceover("crawl", *Web(port, SMALL).options, "--dir", "crawl", cwd=crawl.parent)
     assert ended.code == COMPLETE, ended.err
@@ -128,7 +142,7 @@ def test_a_pruned_crawl_goes_on_to_its_end(crawl: Path) -> None:
 def test_an_export_says_that_all_of_the_archive_was_pruned(
     crawl: Path, tmp_path: Path, form: str, purpose: str
 ) -> None:
-    command_here("prune", str(crawl), "--keep-bytes", "1B")
+    command_here("prune", str(crawl), "--keep-bytes", "0B")
     assert not list((crawl / "warc").iterdir())
     ended = command_here("export", str(crawl), "--format", form, "--to", str(tmp_path / "exported"))
     assert_told(ended, REFUSED, f"has no archive to {purpose}: ", "were pruned, and none is left; pruned.json lists")
