@@ -115,6 +115,10 @@ class Engine:
         if self._working:
             self._start_worker()
 
+    def host_rest_s(self, queue_key: str, /) -> float:
+        """How long the host of a queue rests for all its queues, for its Crawl-delay or Retry-After."""
+        return self._pipeline.host_rest_s(queue_key)
+
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for URLs that are leased from now on."""
         self._pipeline.set_options(options)

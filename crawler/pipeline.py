@@ -31,7 +31,6 @@ from crawler.politeness.lease_requests import reject_lost_copy, request_for
 from crawler.politeness.plain_http import redirect_to_http
 from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.politeness.spaced_requests import SpacedRequests
-from crawler.politeness.spacing import is_parallel
 from crawler.preferences.judging import REFUSED
 from crawler.reading import ContentReader, mark_unkept, run_steps
 from crawler.record import FoundLinks, fetched_record, with_usage
@@ -76,6 +75,10 @@ class Pipeline:
         self._options = options
         self._reader.set_options(options)
 
+    def host_rest_s(self, queue_key: str, /) -> float:
+        """How long the host of a queue rests for all its queues, for its Crawl-delay or Retry-After."""
+        return self._requests.host_rest_s(queue_key)
+
     async def process(self, lease: Lease, /) -> bool:
         """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
         components, url = self._components, lease.url.url
@@ -98,10 +101,7 @@ class Pipeline:
                 return False
             work.stage, work.since = "the server", components.monotonic()
             request = request_for(lease, components.may_be_conditional)
-            if crawl_delay_s or is_parallel(lease.url.queue_key):
-                fetched = await self._requests.fetch(request, lease.url.queue_key, crawl_delay_s)
-            else:
-                fetched = await components.fetcher.fetch(request)
+            fetched = await self._requests.fetch(request, lease.url.queue_key, crawl_delay_s)
             fetched = reject_lost_copy(fetched, lease, components.archive_began())
             if not isinstance(fetched, Answer):
                 fetched = self._http_instead(lease, fetched) or fetched

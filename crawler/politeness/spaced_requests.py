@@ -36,6 +36,10 @@ class SpacedRequests:
         """How long the next request of the queue has to wait, or that for its prerequisite; 0 if it may begin now."""
         return self.spacing.wait_s(self._key(queue_key, prerequisite), now=self._monotonic())
 
+    def host_rest_s(self, queue_key: str, /) -> float:
+        """How long the host of a queue rests for all its queues, for its Crawl-delay or Retry-After."""
+        return self.spacing.rest_s(queue_key, now=self._monotonic()) if self.spacing.has_hosts else 0.0
+
     def crawl_delay_s(self, url: CrawlUrl, /) -> float | None:
         """The Crawl-delay that the host of a URL states, which may now be fetched but for that."""
         asked_s = self._robots.crawl_delay(url.url)
@@ -50,7 +54,7 @@ class SpacedRequests:
         try:
             with self.spacing.in_flight(queue_key, delay_s, now=self._monotonic()) if delay_s else _UNSPACED:
                 fetched = await self._fetcher.fetch(request)
-            if is_parallel(queue_key) and (asked_s := retry_after_of(fetched)):
+            if asked_s := retry_after_of(fetched):
                 rest_s = max(rest_s, min(asked_s, self._policy_for(request.url).pace.max_retry_after_s))
             return fetched
         finally:
@@ -67,8 +71,9 @@ class SpacedRequests:
         if not verdict.asked:
             return verdict, 0.0
         crawl_delay_s = robots.crawl_delay(asked_url)
-        if delay_s := self._limited_s(asked_url, crawl_delay_s):
-            self.spacing.rest(asked_key, delay_s, now=self._monotonic())
+        asked_s = min(verdict.pause_s or 0.0, self._policy_for(asked_url).pace.max_retry_after_s)
+        if rest_s := max(self._limited_s(asked_url, crawl_delay_s), asked_s):
+            self.spacing.rest(asked_key, rest_s, now=self._monotonic())
         return verdict, self._policy_for(asked_url).after_robots_s(verdict, crawl_delay_s=crawl_delay_s)
 
     def _key(self, queue_key: str, prerequisite: str | None) -> str:

@@ -14,7 +14,7 @@ _LEAST_S = 0.001
 
 class Spacing:
     """The hosts with a Crawl-delay that have a request in flight, or have just had one; and those that rest for
-    Retry-After although each of several queues keeps a pace of its own."""
+    Retry-After, also if each of several queues keeps a pace of its own."""
 
     def __init__(self, *, began_at: float = 0.0) -> None:
         """`began_at` is when the run began."""
@@ -45,6 +45,10 @@ class Spacing:
             return max(delay_s, (now - began_at) / 4, _LEAST_S)
         rest_s = self._free_at.get(host, now) - now
         return max(rest_s, _LEAST_S) if rest_s > 0 else 0.0
+
+    def rest_s(self, queue_key: str, /, *, now: float) -> float:
+        """How long the host of the queue still rests, for all its queues."""
+        return max(self._free_at.get(_host(queue_key), now) - now, 0.0)
 
     @contextmanager
     def in_flight(self, queue_key: str, delay_s: float, /, *, now: float) -> Iterator[None]:

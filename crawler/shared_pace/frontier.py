@@ -36,6 +36,9 @@ class PaceGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 GroupsOf = Callable[[str, str | None], Sequence[PaceGroup]]
 """The groups of a queue key and the address of its server, if that is known. The first one is the host."""
+HostRestOf = Callable[[str], float]
+"""For how many seconds the host of a queue rests for all its queues, as for Retry-After, even if each of them keeps a
+pace of its own."""
 CrawlDelayOf = Callable[[str], float | None]
 """The Crawl-delay that a URL's host is known to state."""
 
@@ -44,12 +47,19 @@ class PacedFrontier(ForwardingFrontier):
     """Begins no request against the pace of other crawls. The URL then goes back, and its queue waits."""
 
     def __init__(
-        self, frontier: Frontier, table: PaceTable, groups_of: GroupsOf, *, crawl_delay_of: CrawlDelayOf
+        self,
+        frontier: Frontier,
+        table: PaceTable,
+        groups_of: GroupsOf,
+        *,
+        crawl_delay_of: CrawlDelayOf,
+        host_rest_of: HostRestOf,
     ) -> None:
         super().__init__(frontier)
         self._table = table
         self._groups_of = groups_of
         self._crawl_delay_of = crawl_delay_of
+        self._host_rest_of = host_rest_of
         self._begun: dict[int, list[PaceGroup]] = {}
         """The groups in which the request of a lease runs, by the number of its URL."""
         self._unexpected: dict[int, list[PaceGroup]] = {}
@@ -126,6 +136,11 @@ class PacedFrontier(ForwardingFrontier):
 
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""
+        if (whole_host := groups[0].whole_host) is not None:
+            rests = _rests_of(whole_host)
+            if wait_s := self._call(partial(self._table.rest_s, rests)):
+                return max(wait_s, self._refuse(rests, lease.url.queue_key))
+            self._refused.pop(rests, None)
         for group in groups:
             at_once, delay_s, alone = group.at_once, group.delay_s, group.alone
             begin = partial(self._table.begin, group.name, at_once=at_once, delay_s=delay_s, alone=alone)
@@ -154,6 +169,11 @@ class PacedFrontier(ForwardingFrontier):
         for group in self._unexpected.pop(lease.number, ()):
             if cooldown_s is not None:
                 self._call(partial(self._table.rest, group.name, group.rest_after_s(cooldown_s)))
+        if host_rest_s := self._host_rest_of(lease.url.queue_key):
+            host = self._groups_of(lease.url.queue_key, None)[0]
+            if host.whole_host is not None:
+                self._call(partial(self._table.rest, host.whole_host, host_rest_s))
+            self._call(partial(self._table.rest, _rests_of(host.whole_host or host.name), host_rest_s))
 
     def _end_in(self, group: PaceGroup, cooldown_s: float | None) -> None:
         rest_s = None if cooldown_s is None else group.rest_after_s(cooldown_s)
@@ -171,3 +191,9 @@ class PacedFrontier(ForwardingFrontier):
         if not self._has_failed:
             self._has_failed = True
             log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
+
+
+def _rests_of(host: str) -> str:
+    """The group of all rests that hold for several queues of a host with a pace of their own. Those that follow from
+    the pace of a crawl with a single queue do not."""
+    return f"rests of {host}"

@@ -57,10 +57,14 @@ class Slot(msgspec.Struct, array_like=True):
         """When nothing is lost if another group takes the slot."""
         return float("inf") if self.busy else max(self.rest_until, self.delay_until, self.turn_until, self.alone_until)
 
+    def rest_s(self, crawl: int, now: float) -> float:
+        """How long the group rests for another crawl than this one."""
+        return self.rest_until - now if self.rest_by != crawl and self.rest_until > now else 0.0
+
     def wait_s(self, crawl: int, now: float) -> float:
         """How long the crawl has to wait, as far as rests and turns of others go; 0 if it may begin."""
-        if self.rest_by != crawl and self.rest_until > now:
-            return self.rest_until - now
+        if rest_s := self.rest_s(crawl, now):
+            return rest_s
         if self.turn_of not in (NOBODY, crawl) and self.turn_until > now:
             return min(self.turn_until - now, BUSY_WAIT_S)
         return 0.0

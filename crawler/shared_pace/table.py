@@ -133,6 +133,13 @@ class PaceTable:
         with self._changing(group) as slot:
             slot.rest(self._crawl, rest_s, self._clock())
 
+    def rest_s(self, group: str) -> float:
+        """How long a group rests for other crawls. Raises `OSError`."""
+        name = _hash(group)
+        at, slot = self.read_slot(name)
+        self.write_slot(name, at, None)
+        return slot.rest_s(self._crawl, self._clock())
+
     def _changing(self, group: str) -> "_Change":
         """The slot of a group, which is written at the end."""
         return _Change(self, _hash(group))

@@ -123,10 +123,15 @@ async def open_crawl(
             asked_s = made.robots.crawl_delay(url)
             return asked_s and latest.policy(url).pace.crawl_delay_s(asked_s)
 
-        def latest_config() -> Config:
-            return live.loaded.config
-
-        paced = share_pace(loaded.config, guarded, pace, stack, latest=latest_config, crawl_delay_of=crawl_delay_s)
+        paced = share_pace(
+            loaded.config,
+            guarded,
+            pace,
+            stack,
+            latest=lambda: live.loaded.config,
+            crawl_delay_of=crawl_delay_s,
+            host_rest_of=lambda key: made.engine.host_rest_s(key),  # noqa: PLW0108 - it is made below
+        )
         with storage.reaching_server(loaded.config):
             # Without a usable file, this crawl keeps the pace of its hosts alone.
             members = membership(kept.visited, frontier, directory, None if paced is guarded else pace)

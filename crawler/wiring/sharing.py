@@ -118,10 +118,12 @@ def share_pace(
     *,
     latest: Callable[[], Config],
     crawl_delay_of: Callable[[str], float | None],
+    host_rest_of: Callable[[str], float],
 ) -> Frontier:
     """The frontier that keeps the pace of hosts together with all crawls that use this file; without a path, or if the
-    file can't be used, the same frontier. `stack` ends it. `latest` tells the configuration that holds now, and
-    `crawl_delay_of` the Crawl-delay that counts for a URL that is fetched."""
+    file can't be used, the same frontier. `stack` ends it. `latest` tells the configuration that holds now,
+    `crawl_delay_of` the Crawl-delay that counts for a URL that is fetched, and `host_rest_of` how long the host of a
+    queue rests for all its queues."""
     if not path:
         return frontier
     try:
@@ -130,7 +132,8 @@ def share_pace(
         log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
         return frontier
     stack.callback(table.close)
-    return PacedFrontier(frontier, table, pace_groups(config, latest), crawl_delay_of=crawl_delay_of)
+    groups_of = pace_groups(config, latest)
+    return PacedFrontier(frontier, table, groups_of, crawl_delay_of=crawl_delay_of, host_rest_of=host_rest_of)
 
 
 async def share_with_parts(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> LeaseSource:

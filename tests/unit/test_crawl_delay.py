@@ -18,6 +18,7 @@ from crawler.fetch.robots.status import RobotsLifetimes
 from crawler.page import Fetched, Page, Request
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
+from crawler.politeness.spaced_requests import SpacedRequests
 from crawler.politeness.spacing import Spacing
 from crawler.testing.frontier.crawls import now
 from crawler.testing.loops import in_virtual_time
@@ -193,6 +194,22 @@ def test_retry_after_holds_for_all_queues_of_a_host(per_host: int, parallel: int
     busy, _, busy_at = next(each for each in asked if each[0].endswith("/4"))
     in_time = [began for _, began, _ in asked if busy_at < began < busy_at + BUSY_S - EARLY_S]
     assert (busy, in_time) == ("http://quick.test/4", [])
+
+
+@pytest.mark.parametrize("busy_path", ["4", "robots.txt"])
+@in_virtual_time
+async def test_retry_after_is_known_of_the_host_whatever_was_asked_for(busy_path: str) -> None:
+    web = Web(busy_path=busy_path, slow_s=0.1)
+    robots = RobotsTxt(web, RobotsCache(MemoryNotes(), agent="onceover"), read_retry_after=parse_retry_after, clock=now)
+    loop = asyncio.get_running_loop()
+    requests = SpacedRequests(
+        web, robots, policy_for=lambda _: ResponsePolicy(pace=Pace()), queue_key=site_of, monotonic=loop.time
+    )
+    url = "http://quick.test:81/4"
+    await requests.ask_robots(url, site_of(url), None)
+    await requests.fetch(Request(url=url), site_of(url), None)
+    rests_s = [requests.host_rest_s(key) for key in (site_of("http://quick.test/"), "test,quick#3", "test,other")]
+    assert rests_s == [pytest.approx(BUSY_S, abs=0.2), pytest.approx(BUSY_S, abs=0.2), 0.0]
 
 
 @pytest.mark.parametrize(("per_host", "parallel"), [(1, 1), (3, 1), (1, 4)])

@@ -56,6 +56,9 @@ class Neighbour:
         self._directory = pace.parent
         self._tasks: list[asyncio.Task[None]] = []
         self.refused = 0
+        self._rests_until = 0.0
+        self.retry_after_s = 0.0
+        """What the next answer asks for."""
 
     async def begin(self, *hosts: str, pages: int = 10, workers: int = 4) -> None:
         limits = {} if self._address_rest_s is None else {"ip": GroupLimit(at_once=1, rest_s=self._address_rest_s)}
@@ -63,7 +66,11 @@ class Neighbour:
         opening = Opening(directory=self._directory, visited=ExactSet(), settings=settings, clock=now)
         inner = await open_over(MemoryStore(), opening)
         self.frontier: Frontier = PacedFrontier(
-            inner, self.table, self.groups_of, crawl_delay_of=lambda _: self._crawl_delay_s
+            inner,
+            self.table,
+            self.groups_of,
+            crawl_delay_of=lambda _: self._crawl_delay_s,
+            host_rest_of=lambda _: max(self._rests_until - now(), 0.0),
         )
         await self.frontier.add([page(host, str(number)) for host in hosts for number in range(pages)])
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
@@ -98,7 +105,10 @@ class Neighbour:
         self._log.append(request)
         await asyncio.sleep(FETCH_S)
         request.ended = now()
-        await self.frontier.done(lease, cooldown_s=max(self.delay_s, self._crawl_delay_s or 0.0), outcome=DONE)
+        asked_s, self.retry_after_s = self.retry_after_s, 0.0
+        self._rests_until = max(self._rests_until, now() + asked_s)
+        rest_s = max(self.delay_s, self._crawl_delay_s or 0.0, asked_s)
+        await self.frontier.done(lease, cooldown_s=rest_s, outcome=DONE)
 
     async def end(self) -> None:
         """Until all pages are fetched."""

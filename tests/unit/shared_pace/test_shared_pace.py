@@ -94,6 +94,44 @@ async def test_a_host_with_a_crawl_delay_gets_one_request_at_a_time_also_if_a_cr
     assert least_rest_s(log) >= 2.0
 
 
+@pytest.mark.parametrize(
+    ("asked", "waiting"),
+    [
+        pytest.param(["host#0", "host#1"], ["host"], id="of-parallel-queues"),
+        pytest.param(["host"], ["host#0", "host#1"], id="of-a-single-queue"),
+        pytest.param(["host#0"], ["host#1", "host#2"], id="of-another-queue"),
+    ],
+)
+@in_virtual_time
+async def test_retry_after_holds_for_all_queues_of_a_host_in_all_crawls(
+    pace: Path, asked: list[str], waiting: list[str]
+) -> None:
+    log: list[Request] = []
+    first, second = Neighbour("first", pace, log, delay_s=0.1), Neighbour("second", pace, log, delay_s=0.1)
+    await second.begin(*waiting, pages=20)
+    await asyncio.sleep(3 * FETCH_S)
+    first.retry_after_s = 30.0
+    await first.begin(*asked, pages=1)
+    for crawl in (first, second):
+        await crawl.end()
+    asked_at = next(each.ended for each in log if each.crawl == "first") or 0.0
+    began = [each.began for each in log if each.crawl == "second"]
+    assert len(began) == 20 * len(waiting)
+    assert [at for at in began if asked_at < at < asked_at + 30.0] == []
+    assert min(at for at in began if at > asked_at) < asked_at + 35.0
+
+
+@in_virtual_time
+async def test_parallel_queues_do_not_wait_for_the_usual_rests_of_a_crawl_with_a_single_queue(pace: Path) -> None:
+    log: list[Request] = []
+    parallel, plain = Neighbour("parallel", pace, log), Neighbour("plain", pace, log, delay_s=10.0)
+    await parallel.begin("host#0", "host#1")
+    await plain.begin("host")
+    await parallel.end()
+    assert len([each for each in log if each.crawl == "plain"]) <= 3
+    await plain.end()
+
+
 def test_a_crawl_counts_the_requests_of_crawls_that_allow_more_at_once(pace: Path) -> None:
     strict, first, second = (PaceTable(pace, clock=lambda: 100.0) for _ in range(3))
     for crawl in (first, second):
