@@ -70,6 +70,7 @@ _COUNTERS: Final = (
         "read_in_part",
         "Documents that had too much to parse, so only a part was read",
     ),
+    ("onceover_truncated_pages", "truncated", "Pages whose body is incomplete"),
     ("onceover_robots_requests", "robots_asked", "Requests for robots.txt and tdmrep.json"),
     ("onceover_connections", "connections_opened", "Connections that were opened"),
     ("onceover_reused_connections", "connections_reused", "Requests over kept connections"),

@@ -41,6 +41,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Links that a rule has refused."""
     read_in_part: int = 0
     """Documents of which only a part was read, as too much to parse."""
+    truncated: int = 0
+    """Pages whose body is incomplete."""
     robots_asked: int = 0
     """Requests for robots.txt, and for the well-known file on the mining of texts (tdmrep.json)."""
     connections_opened: int = 0
@@ -154,6 +156,7 @@ def counts_of(run: Status) -> Counts:
         admitted=run.admitted,
         refused=sum(run.refused.values()),
         read_in_part=run.read_in_part,
+        truncated=sum(run.truncated.values()),
         robots_asked=run.robots_asked,
         connections_opened=run.connections.opened,
         connections_reused=run.connections.reused,

@@ -44,6 +44,7 @@ def counted(pages: int) -> Counters:
     counters.responses.update({200: pages, 301: pages // 5, 404: pages // 10, 999: pages // 10})
     counters.failures.update({"timeout": pages // 10, "status-404": pages // 10, "999": pages // 10})
     counters.read_in_part = pages // 10
+    counters.truncated.update({"length": pages // 10, "time": pages // 50})
     counters.links, counters.admitted = 40 * pages, 4 * pages
     counters.refused.update({"scope": 2 * pages, "trap": pages})
     return counters

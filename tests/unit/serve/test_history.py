@@ -67,8 +67,8 @@ def test_a_sample_has_what_the_crawl_tells_and_takes(tmp_path: Path) -> None:
         "starts": 1, "pages": 50, "bytes_received": 50_000,
         "responses_1xx": 0, "responses_2xx": 50, "responses_3xx": 10,
         "responses_4xx": 5, "responses_5xx": 5, "failures": 15, "retries": 0, "links": 2000, "admitted": 200,
-        "refused": 150, "read_in_part": 5, "robots_asked": 0, "connections_opened": 20, "connections_reused": 30,
-        "tls_handshakes": 15, "tls_resumed": 10,
+        "refused": 150, "read_in_part": 5, "truncated": 6, "robots_asked": 0, "connections_opened": 20,
+        "connections_reused": 30, "tls_handshakes": 15, "tls_resumed": 10,
     }  # fmt: skip
     assert msgspec.to_builtins(whole.levels) == {
         "discovered": 100, "done": 50, "failed": 5, "excluded": 3, "queued": 42, "in_flight": 3, "hosts_active": 7,

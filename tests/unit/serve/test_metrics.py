@@ -77,6 +77,7 @@ def test_a_scrape_has_the_counts_of_each_part_over_all_of_its_processes(tmp_path
     assert found["onceover_responses_total"][of_part(1, **{"class": "2xx"})] == 25
     assert found["onceover_responses_total"][of_part(1, **{"class": "3xx"})] == 4 + 1
     assert found["onceover_documents_read_in_part_total"] == {of_part(0): 4, of_part(1): 2}
+    assert found["onceover_truncated_pages_total"] == {of_part(0): 4, of_part(1): 2}
     assert found["onceover_failures_total"] == {of_part(0): 12, of_part(1): 6}
     assert found["onceover_failures_by_reason_total"] == {
         of_part(0, reason="timeout"): 4, of_part(0, reason="status"): 8,
