@@ -179,14 +179,19 @@ def _check_is_whole(loaded: Loaded, *, fresh: bool) -> None:
 
 
 def _check_output(directory: CrawlDirectory, config: Config) -> None:
-    """Refuse to append the output of a new crawl to that of another: numbers of records would occur twice."""
+    """Refuse to append the output of a new crawl to that of another: numbers of records would occur twice. A part that
+    was open before must not begin anew, even if it has no output."""
     backend = frontier_backend(config)
-    if directory.has_output() and not (backend.is_persistent and directory.has_state()):
-        if part_at(directory.path) is not None:
-            raise DirectoryRefused(
-                f"{directory.path} has the output of a part of the crawl, and its state is missing; "
-                f"`onceover inspect {directory.path.parent} fsck --repair` rebuilds it from the output of all parts"
-            )
+    if backend.is_persistent and directory.has_state():
+        return
+    has_output = directory.has_output()
+    if (has_output or directory.configuration.exists()) and part_at(directory.path) is not None:
+        has = "has the output of a part of the crawl" if has_output else "is a part of the crawl that was open before"
+        raise DirectoryRefused(
+            f"{directory.path} {has}, and its state is missing: mount its disk; if that is lost, "
+            f"`onceover inspect {directory.path.parent} fsck --repair` rebuilds it from the output of all parts"
+        )
+    if has_output:
         if backend.is_persistent:
             why = "its state is missing"
             back = f"rebuild it with `onceover inspect {directory.path} fsck --repair`, "

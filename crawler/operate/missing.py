@@ -22,9 +22,9 @@ def notes_of_missing(path: Path) -> list[str]:
 def missing_parts(path: Path, layout: Layout) -> Mapping[int, CrawlDirectory]:
     """The parts of the crawl in `path` that should be on this machine and are not, by number.
 
-    The configuration is stored when all parts are open for the first time. Before that, a part may have a lock alone:
-    its process was killed before it made a frontier. Later, a lock alone is no part. A machine stores the configuration
-    first, and the claim of a part just before its process makes the frontier.
+    The configuration is stored when all parts are open for the first time, and in each part when that is open. Before
+    that, a part may have a lock alone: its process was killed before it made a frontier. Later, a lock alone is no
+    part. A machine stores the configuration first, and the claim of a part just before its process makes the frontier.
     """
     has_begun = CrawlDirectory(path).configuration.exists()
     parts = {number: CrawlDirectory(part) for number, part in layout.directories_here(path).items()}
@@ -36,5 +36,6 @@ def _is_missing(part: CrawlDirectory, *, has_begun: bool) -> bool:
         part.check_place()
     except DirectoryRefused:
         return True
-    is_new = part.lock.is_file() and (part.claim.is_file() or not has_begun)
+    was_open = part.configuration.exists()
+    is_new = part.lock.is_file() and not was_open and (part.claim.is_file() or not has_begun)
     return not (is_new or part.has_state() or part.has_output())

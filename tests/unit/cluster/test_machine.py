@@ -87,6 +87,12 @@ def test_a_part_whose_process_is_about_to_make_its_frontier_is_not_missing(direc
     assert len(notes_of_missing(directory.path)) == 2
 
 
+def test_a_part_that_was_open_and_has_lost_its_frontier_and_output_is_missing(directory: CrawlDirectory) -> None:
+    begin(directory).store(1, epoch=4, lineage=2)
+    CrawlDirectory(directory.path / "part-1").write_configuration("")
+    assert len(notes_of_missing(directory.path)) == 2
+
+
 def test_a_part_that_was_moved_away_meanwhile_is_neither_wanted_nor_made_again(directory: CrawlDirectory) -> None:
     machine = begin(directory)
     machine.store(1, epoch=4, lineage=2)
