@@ -23,12 +23,8 @@ def counting_probe(
     mode: int,
     sketch: Writable | None = None,
 ) -> tuple[list[bool], int, int, int]:
-    """Test, add or forget each URL in counters of `width` bits.
-
-    A new URL steps its counters up. Forgetting a known URL steps them down. A full counter stays full for ever. Returns
-    for each URL whether it was absent, the number of absent URLs, and by how much the numbers of nonzero and of full
-    counters have changed.
-    """
+    """A new URL steps its counters, of `width` bits, up. Forgetting a known URL steps them down. A full counter stays
+    full for ever."""
     cells = Cells(byte_view(counters), width)
     words = hash_words(urls, seed)
     found = count_positions(cells, guava_positions(words, cells.count, hashes), mode)
@@ -38,7 +34,7 @@ def counting_probe(
 
 
 def count_positions(cells: "Cells", positions: Words, mode: int) -> tuple[list[bool], int, int, int]:
-    """Do the same for given positions, one row for each URL."""
+    """What `counting_probe` does, for given positions, one row for each URL."""
     if mode == TEST:
         absent = (cells.read(positions) == 0).any(axis=1)
         return absent.tolist(), int(absent.sum()), 0, 0

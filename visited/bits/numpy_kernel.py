@@ -1,4 +1,5 @@
-"""The kernel in NumPy: it replaces the compiled kernel where that is missing, and the tests compare the two.
+"""The kernel in NumPy: it replaces the compiled kernel where that is missing, and the tests compare the two. `kernel`
+says what each function promises.
 
 Each function processes a batch with the same result as for one URL after the other: a URL is not new if earlier URLs of
 the same batch have set all its bits. URLs are hashed as UTF-8, with `surrogatepass` for lone surrogates.
@@ -29,7 +30,6 @@ def encode(urls: Sequence[str]) -> list[bytes]:
 
 
 def hash_many(urls: Sequence[str], seed: int, out: Writable) -> None:
-    """Write the MurmurHash3 x64 128 of each URL to `out`: 16 bytes each, h1 then h2, little-endian."""
     byte_view(out)[:] = np.frombuffer(_murmur(urls, seed), dtype=np.uint8)
 
 
@@ -41,11 +41,8 @@ def bloom_probe(
     mode: int,
     sketch: Writable | None = None,
 ) -> tuple[list[bool], int, int]:
-    """Test, or test and set, the bits of each URL. All bits of `bits` are used.
-
-    Positions are Guava's MURMUR128_MITZ_64: (h1 + i·h2 without its sign bit) mod m, i = 0..k-1.
-    Returns for each URL whether it had a clear bit, the number of such URLs, and the number of bits set.
-    """
+    """All bits of `bits` are used. Positions are Guava's MURMUR128_MITZ_64: (h1 + i·h2 without its sign bit) mod m,
+    i = 0..k-1."""
     view = byte_view(bits)
     words = hash_words(urls, seed)
     fresh, ones = test_and_set(view, guava_positions(words, len(view) * 8, hashes), mode)
@@ -88,7 +85,6 @@ def hash_words(urls: Sequence[str], seed: int) -> Words:
 
 
 def block_sums(data: Part) -> bytes:
-    """Return the sum of the 64-bit words of each whole block of 32 KiB: 8 bytes each, all little-endian."""
     view = np.frombuffer(data, dtype=np.uint8)
     blocks = view[: len(view) // _BLOCK_BYTES * _BLOCK_BYTES].view("<u8").reshape(-1, _BLOCK_BYTES // 8)
     sums: bytes = blocks.sum(axis=1, dtype="<u8").tobytes()
@@ -108,11 +104,7 @@ def blocked_probe(
     mode: int,
     sketch: Writable | None = None,
 ) -> tuple[list[bool], int, int]:
-    """Do as `bloom_probe`, with all bits of a URL in one block of 64 bytes.
-
-    h1 chooses the block, h2 gives nine bits for each position. Updates `blocks_by_ones[j]`, the number of blocks with j
-    bits set.
-    """
+    """h1 chooses the block, h2 gives nine bits for each position."""
     view = byte_view(bits)
     words = hash_words(urls, seed)
     blocks = _scale(words[:, 0], len(view) // 64)
@@ -139,11 +131,7 @@ def leaf_probe(
     fingerprints: Array,
     mode: int,
 ) -> tuple[list[bool], int]:
-    """Do as `bloom_probe`, with all bits of a URL in one leaf. `routes` maps the leading bits of h1 to a leaf.
-
-    Adds the bits set and the new URLs to the two `counts` of each leaf. Writes h1 of each URL to `fingerprints`: of new
-    URLs from the front, of known URLs from the back.
-    """
+    """`routes` maps the leading bits of h1, the fingerprint, to the leaf that has all bits of a URL."""
     words = hash_words(urls, seed)[:, 0]
     leaf_by_bits, numbers, out = map(np.asarray, (routes, counts, fingerprints))
     leaf_of = leaf_by_bits[_scale(words, len(leaf_by_bits)).astype(np.int64)]
@@ -164,11 +152,6 @@ def leaf_probe(
 def leaves_fill(
     runs: Iterable[Array], lows: Array, last: int, leaves: list[Memory], counts: Writable, hashes: int
 ) -> None:
-    """Set the bits of fingerprints in neighbouring leaves, and count those that were clear, and the fingerprints.
-
-    Leaf i takes the fingerprints from `lows[i]` up to the next leaf's. Those below `lows[0]` or above `last` are
-    skipped.
-    """
     # A call for a leaf costs the same for few fingerprints as for many, and each run has only a few.
     ascending = np.sort(np.concatenate(list(map(np.asarray, runs))))
     numbers = np.asarray(counts)

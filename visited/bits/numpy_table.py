@@ -25,18 +25,12 @@ _STAND_IN = bytes(SLOT - 1) + b"\x01"
 
 
 def digest_many(urls: Sequence[str]) -> bytes:
-    """Return the MD5 digests of the URLs, 16 bytes each."""
     return b"".join([hashlib.md5(data, usedforsecurity=False).digest() for data in encode(urls)])
 
 
 def table_probe(
     urls: Sequence[str], shards: list[Memory], counts: Writable, mode: int, factor: int = 1
 ) -> tuple[list[bool], int]:
-    """Test, add or forget the digest of each URL, whose first 64 bits are multiplied by the factor. Grows shards as
-    needed.
-
-    Returns for each URL whether it was absent, and by how much the number of digests has changed.
-    """
     if factor % 2 == 0:
         raise ValueError(f"expected an odd factor, found {factor}")
     digests = digest_many(urls)
@@ -71,7 +65,6 @@ def home_slots(slots: int) -> int:
 
 
 def table_spread(shards: list[Memory], index: int, slots: int) -> None:
-    """Replace a shard by one of at least so many slots, with the same digests."""
     shard_bits = len(shards).bit_length() - 1
     rows = np.frombuffer(shards[index], dtype=np.uint8).reshape(-1, SLOT)
     live = rows[rows.any(axis=1)]
