@@ -13,10 +13,9 @@ when the targets are opened. Journals, positions of other parts and numbers of b
 Each write batch of a target says up to where the sources have been read. So after a crash the same call goes on from
 there.
 
-    opening    opens sources and targets, with little memory for each
     sources    what is read of the sources as a whole, and what they may contain
     placing    where each record belongs
     filling    writes batches to the targets, and remembers how far it came
     links      admits the links that were on their way
-    regroup    the whole, step by step
+    regroup    the whole, step by step; opens sources and targets
 """

@@ -146,8 +146,9 @@ class Placing:
     def group(self, key: bytes, found: Found) -> Iterator[Placed]:
         """The rest of a group. Each part that may ask one of its servers gets it."""
         value = max((value for _, value in found if len(value) == SECONDS.size), default=None, key=SECONDS.unpack)
-        for target in () if value is None else self._routing.owners_of_group(untext(key[1:])):
-            yield Placed(target, [(key, value)] if value is not None else [])
+        if value is not None:
+            for target in self._routing.owners_of_group(untext(key[1:])):
+                yield Placed(target, [(key, value)])
 
     def note(self, key: bytes, found: Found) -> Iterator[Placed]:
         targets, value = self._routing.note(untext(key[1:]), dict(found))

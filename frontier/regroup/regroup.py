@@ -1,24 +1,32 @@
 """The whole, step by step."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from copy import copy
 from functools import partial
+from typing import Final
 
+from frontier.leveldb.database import Database, SystemCalls
 from frontier.leveldb.identity import begin_regrouping, end_regrouping
+from frontier.leveldb.opening import open_leveldb
 from frontier.leveldb.store import LevelDBStore
 from frontier.regroup.filling import PROGRESS, Filling, Progress, begin_filling, progress_of
 from frontier.regroup.links import admit_links, links_on_their_way
-from frontier.regroup.opening import open_sources, open_target, open_targets
 from frontier.regroup.placing import Placing
 from frontier.regroup.sources import Sources
 from frontier.regrouping import PartOfState, Regrouped, Regrouping
+from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
-from frontier.values import REPAIR_ADVICE, CrawlUrl, StoreFailed
+from frontier.values import REPAIR_ADVICE, StoreFailed
 
 _TOLD_EACH = 100_000
 _ENTRIES_TOGETHER = 500
+_CALLS: Final = SystemCalls(
+    open_database=partial(open_leveldb, write_buffer_bytes=4 * 1024 * 1024, cache_bytes=4 * 1024 * 1024)
+)
+"""There may be very many sources and targets, so each gets little memory."""
 
 
 async def regroup(job: Regrouping) -> Regrouped:
@@ -27,13 +35,13 @@ async def regroup(job: Regrouping) -> Regrouped:
     Raises `StoreRefused` if something can't be divided; then nothing has changed. Raises `StoreFailed` if a source is
     damaged, or the disk fails. Then, as after a crash, call it again, or call `abandon`.
     """
-    with open_sources(job.sources) as databases:
+    with _open_sources(job.sources) as databases:
         sources = Sources(databases)
         sources.check(job.routing)
         for database in databases:
             begin_regrouping(database)
             await database.make_safe()
-        with open_targets(job.targets, sources.identity) as stores:
+        with _open_targets(job.targets, sources.identity) as stores:
             is_complete = any(not store.is_regrouping and store.counters.batches for store in stores)
             if not is_complete:
                 _begin(sources, stores, job.targets)
@@ -49,9 +57,31 @@ def abandon(job: Regrouping) -> None:
     """Delete the targets, and let the sources be opened again."""
     for target in job.targets:
         shutil.rmtree(target.directory, ignore_errors=True)
-    with open_sources(job.sources) as databases:
+    with _open_sources(job.sources) as databases:
         for database in databases:
             end_regrouping(database)
+
+
+@contextmanager
+def _open_sources(sources: Sequence[PartOfState]) -> Iterator[list[Database]]:
+    """The databases of sources, whether they have their marks or not."""
+    with ExitStack() as stack:
+        databases = (Database(source.directory, durability="process", calls=_CALLS) for source in sources)
+        yield [stack.enter_context(closing(database)) for database in databases]
+
+
+@contextmanager
+def _open_targets(targets: Sequence[PartOfState], identity: Mapping[str, str]) -> Iterator[list[LevelDBStore]]:
+    """The stores of targets. A new one is empty, and gets its mark."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(_open_target(target, identity))) for target in targets]
+
+
+def _open_target(target: PartOfState, identity: Mapping[str, str]) -> LevelDBStore:
+    target.directory.mkdir(parents=True, exist_ok=True)
+    # It is incomplete, so its counts need not add up.
+    terms = Terms(identity=identity, part=target.part, to_repair=True, to_regroup=True)
+    return LevelDBStore(target.directory, terms, calls=_CALLS)
 
 
 def _begin(sources: Sources, stores: Sequence[LevelDBStore], targets: Sequence[PartOfState]) -> None:
@@ -103,20 +133,17 @@ async def _admit_links(sources: Sources, job: Regrouping) -> tuple[int, int]:
         return 0, 0
     new = 0
     for number, target in enumerate(job.targets):
-        store = open_target(target, sources.identity)
-        own = filter(partial(_belongs, job, number), links_on_their_way(sources, job.sources))
+        store = _open_target(target, sources.identity)
+        on_their_way = links_on_their_way(sources, job.sources)
+        own = (url for url in on_their_way if job.routing.owner(url.queue_key) == number)
         new += await admit_links(store, own, job)
         job.progress("new URLs on their way between parts", new)
     return links, new
 
 
-def _belongs(job: Regrouping, number: int, url: CrawlUrl) -> bool:
-    return job.routing.owner(url.queue_key) == number
-
-
 def _check(sources: Sources, job: Regrouping) -> None:
     """Raise `StoreFailed` if the targets have any problem."""
-    with open_targets(job.targets, sources.identity) as stores:
+    with _open_targets(job.targets, sources.identity) as stores:
         problems = []
         for number, store in enumerate(stores):
             _begin_journal(store)
@@ -143,7 +170,7 @@ def _begin_journal(store: LevelDBStore) -> None:
 
 async def _end(sources: Sources, job: Regrouping, *, links: int, new: int) -> Regrouped:
     """Let the targets be opened."""
-    with open_targets(job.targets, sources.identity) as stores:
+    with _open_targets(job.targets, sources.identity) as stores:
         for store in stores:
             sources.pass_marks(store.marks)
             await store.make_safe()
