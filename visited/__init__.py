@@ -20,7 +20,6 @@ imports nothing else of the project.
     filters      filters of a fixed size: bloom, blocked, counting
     splitting    dsbf, a filter that grows by splitting its leaves
     baselines    the sets of the literature, for comparison
-    peers        sets of other libraries, for comparison
     redis        sets on a server, which several crawls may share
     wrappers     sets around other sets: recent, verified, whitelist, sharded
     bits         the code that reads and writes bits, in C or NumPy
@@ -28,6 +27,7 @@ imports nothing else of the project.
     backends                  the names of all sets, and where their descriptors are
     descriptor, making        what others know of a set, and how it is made from that
     plain                     local sets without an event loop, for other programs
+    peers                     sets of other libraries, for comparison
     sizing, advice            the formulas, and what sets cost for a number of URLs
     snapshot, batch, url_cache    what the sets share
     full_disk                 errors of a full disk

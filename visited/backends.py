@@ -42,12 +42,12 @@ REMOTE: Final = {
 """The same for sets on a server."""
 
 PEERS: Final = {
-    "python-set": "visited.peers.libraries:PYTHON_SET",
-    "rbloom": "visited.peers.libraries:RBLOOM",
-    "fastbloom-rs": "visited.peers.libraries:FASTBLOOM",
-    "pybloom-live": "visited.peers.libraries:PYBLOOM",
-    "pybloom-live-scalable": "visited.peers.libraries:PYBLOOM_SCALABLE",
-    "redisbloom": "visited.peers.libraries:REDISBLOOM",
+    "python-set": "visited.peers:PYTHON_SET",
+    "rbloom": "visited.peers:RBLOOM",
+    "fastbloom-rs": "visited.peers:FASTBLOOM",
+    "pybloom-live": "visited.peers:PYBLOOM",
+    "pybloom-live-scalable": "visited.peers:PYBLOOM_SCALABLE",
+    "redisbloom": "visited.peers:REDISBLOOM",
 }
 """The same for sets of other libraries."""
 

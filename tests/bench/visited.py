@@ -22,7 +22,7 @@ from visited import LocalSet, Unavailable
 from visited.backends import PEERS, descriptor, descriptors
 from visited.descriptor import Parameters
 from visited.making import make_set
-from visited.peers.foreign import ForeignSet
+from visited.peers import ForeignSet
 from visited.plain import PlainSet
 
 ERROR_RATE = 1e-4

@@ -1,4 +1,8 @@
-"""The sets of other libraries. Each needs its own package, except Python's own set."""
+"""The sets of other libraries, for comparison. Each needs its own package, except Python's own set.
+
+They keep our protocol as far as they can: they know neither their rate nor their memory, and have no snapshots. A crawl
+can't use them.
+"""
 
 import contextlib
 import hashlib
@@ -6,17 +10,62 @@ import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, BinaryIO, NoReturn, Protocol
 
 import msgspec
 from msgspec import Meta
 
 from visited.descriptor import Descriptor, NoOptions, Parameters
-from visited.peers.foreign import ForeignSet
-from visited.protocol import Full, LocalSet, Unavailable
+from visited.protocol import CannotForget, Full, LocalSet, Unavailable, Unsaved, VisitedStats
 
 _EXPIRY_S = 24 * 3600
 """After this time a server deletes the filter of a comparison that was killed."""
+
+Answer = Callable[[Sequence[str]], list[bool]]
+
+
+class ForeignSet:
+    """A set of another library: one function that tests and adds a batch, and one that only tests."""
+
+    def __init__(
+        self,
+        name: str,
+        add: Answer,
+        has: Answer,
+        *,
+        close: Callable[[], object] = lambda: None,
+        size: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`size` returns its bytes if it is not in this process."""
+        self._name = name
+        self.add = add
+        self.has_many = has
+        self._close = close
+        self._size = size
+        self._count = 0
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        answers = self.add(urls)
+        self._count += sum(answers)
+        return answers
+
+    async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
+        raise CannotForget(f"{self._name} can't forget URLs")
+
+    def describe(self) -> VisitedStats:
+        return VisitedStats(backend=self._name, count=self._count, capacity=None, memory_bytes=self._size())
+
+    def dump(self, _file: BinaryIO, /) -> NoReturn:
+        raise Unsaved(f"{self._name} has no snapshots")
+
+    def load(self, _file: BinaryIO, /) -> NoReturn:
+        raise Unsaved(f"{self._name} has no snapshots")
+
+    def __len__(self) -> int:
+        return self._count
+
+    async def aclose(self) -> None:
+        self._close()
 
 
 class _Addable(Protocol):
