@@ -8,10 +8,9 @@ begins it, asks only about URLs that its cache lacks, and notices when the serve
     dsbf         a Bloom filter whose leaves split; its scripts are in dsbf_scripts, its routes in tree
     literature   the forms that books give: one Redis set of MD5 digests, or one key for each URL
     form         what a form is
-    redis_set    a set of any form; set_scripts has the scripts that need no form
+    redis_set    a set of any form
     making       makes such a set, and gives it a name
-    joining      finds a set on its server or begins it, and checks who may ask
-    members      the crawls that have a set open, and the pace of hosts that they have in common
+    joining      finds a set on its server or begins it, and checks who may ask and who may have it open
     holders      the crawls whose ledgers have URLs of a set; after a loss all must add them before one may ask
     notes        what a crawl keeps of them in its directory
     server       where the server is, and what is asked of a channel to it

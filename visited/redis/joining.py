@@ -3,15 +3,34 @@
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any, Final
 
 from visited.protocol import Unavailable
 from visited.redis.form import GONE, Form, Place
 from visited.redis.holders import Holder, Holders, base_of, describe_missing, holders_of, register_step
-from visited.redis.members import check_entered, enter_step, leave_step
 from visited.redis.notes import Notes
 from visited.redis.server import Channel, Step
-from visited.redis.set_scripts import JOIN
 from visited.shared import Forgotten, Incomplete, Member, Unanswered, Unreachable
+
+_JOIN: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], 'id', ARGV[2], 'form', ARGV[1], unpack(ARGV, 3))
+end
+return redis.call('HGETALL', KEYS[1])
+"""
+_ENTER: Final = """
+local paces = {}
+for each = 3, #ARGV do paces[ARGV[each]] = true end
+local all = redis.call('HGETALL', KEYS[1])
+for at = 1, #all, 2 do
+  local is_in_pace = all[at] == ARGV[1]
+  for line in string.gmatch(all[at + 1], '[^\\n]+') do is_in_pace = is_in_pace or paces[line] == true end
+  if not is_in_pace then return {all[at], all[at + 1]} end
+end
+redis.call('HSET', KEYS[1], ARGV[1], table.concat(ARGV, '\\n', 2))
+return {}
+"""
+_LEAVE: Final = "return redis.call('HDEL', KEYS[1], ARGV[1])"
 
 
 class Joining:
@@ -23,7 +42,6 @@ class Joining:
         self._channel = channel
         self._place = place
         self._notes = notes
-        self._server = ""
         self._complete: tuple[str, str] | None = None
         """The memory that has the ledgers of all holders, and the set's id by which they are known."""
         self._registered_in: str | None = None
@@ -41,7 +59,7 @@ class Joining:
         if self.memory is not None and self._channel.is_connected:
             return self.memory
         self.memory = None
-        self._server = await self._channel.connect()
+        server = await self._channel.connect()
         try:
             if (probe := self._form.probe()) is not None:
                 step, check = probe
@@ -51,17 +69,13 @@ class Joining:
             raise Unreachable(str(error)) from error  # to join twice does no harm
         if self._member is not None:
             await self._enter(self._member)
-        self.memory = self._named
+        self.memory = f"{server}/{base_of(self.set_id)}"
         return self.memory
-
-    @property
-    def _named(self) -> str:
-        return f"{self._server}/{base_of(self.set_id)}"
 
     async def _join(self) -> None:
         first = [str(each) for pair in self._form.first_layout().items() for each in pair]
         found: list[bytes] = await self._channel.run(
-            Step(JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
+            Step(_JOIN, [self._place.head], [self._form.name, secrets.token_hex(8), "count", 0, *first])
         )
         try:
             self._adopt(_fields(found))
@@ -178,7 +192,8 @@ class Joining:
 
     async def _enter(self, member: Member) -> None:
         try:
-            check_entered(self._members, await self._channel.run(enter_step(self._members, member)))
+            step = Step(_ENTER, [self._members], [member.id, member.name, *member.paces])
+            _check_entered(self._members, await self._channel.run(step))
         except Unanswered as error:
             raise Unreachable(str(error)) from error  # to enter twice does no harm
 
@@ -187,12 +202,25 @@ class Joining:
         member, self._member = self._member, None
         if member is not None and self._channel.is_connected:
             with suppress(Unanswered, Unreachable):  # it replaces its entry when it starts again
-                await self._channel.run(leave_step(self._members, member))
+                await self._channel.run(Step(_LEAVE, [self._members], [member.id]))
 
     @property
     def _members(self) -> str:
+        """The key of a hash with a field for each crawl that has the set open. A crawl that was killed replaces its
+        own when it starts again."""
         return self._place.key("members")
 
 
 def _fields(found: list[bytes]) -> Mapping[str, str]:
     return dict(zip(map(bytes.decode, found[::2]), map(bytes.decode, found[1::2]), strict=True))
+
+
+def _check_entered(key: str, answer: Any) -> None:
+    """Raise `Unavailable` if the answer to `_ENTER` names a member that keeps another pace."""
+    if answer:
+        other, (name, *_) = answer[0].decode(), answer[1].decode("utf-8", "replace").split("\n")
+        raise Unavailable(
+            f"{name} shares the set and does not keep the pace of hosts together with this crawl, so both could ask a "
+            "host at once. Run both in one daemon, or on one machine with one file named by ONCEOVER_PACE, or as parts "
+            f"of one crawl. If that crawl is gone for good: redis-cli HDEL '{key}' {other}"
+        )

@@ -10,10 +10,15 @@ from visited.redis.form import GONE, Answer, Form, Place, answer_of
 from visited.redis.joining import Joining
 from visited.redis.notes import Notes
 from visited.redis.server import Channel, Step
-from visited.redis.set_scripts import DELETE, USAGE
 from visited.shared import Forgotten, Incomplete, Sharer, Unanswered, Unreachable
 from visited.url_cache import UrlCache
 
+_DELETE: Final = "return redis.call('DEL', KEYS[1])"
+_USAGE: Final = """
+local sum = 0
+for _, key in ipairs(KEYS) do sum = sum + (redis.call('MEMORY', 'USAGE', key) or 0) end
+return sum
+"""
 PIECE: Final = 512
 """URLs in one call of a script: half a millisecond to two, in which the server does nothing else."""
 _MEASURE_AFTER: Final = 1.02
@@ -103,7 +108,7 @@ class RedisSet:
         try:
             await self._channel.connect(also_full=True)  # whose memory gets free by this
             # First the head: whoever finds only a part of the keys must not take it for the set.
-            await self._channel.run(Step(DELETE, [self._place.head], []))
+            await self._channel.run(Step(_DELETE, [self._place.head], []))
             await self._channel.delete(f"{self._place.tag}:")
         except (Unanswered, Unavailable, Unreachable) as error:
             by_hand = f"redis-cli --scan --pattern '{self._place.tag}:*' | xargs redis-cli UNLINK"
@@ -200,7 +205,7 @@ class RedisSet:
     async def _measure(self, urls: Sequence[str], count: int) -> None:
         """Ask how much memory the server needs."""
         keys, times = self._form.sample(urls, count)
-        self._server_bytes = int(times * await self._channel.run(Step(USAGE, keys, [])))
+        self._server_bytes = int(times * await self._channel.run(Step(_USAGE, keys, [])))
         self._measured_at = count
 
     async def _ask_once(self, urls: Sequence[str], *, is_first: bool) -> Answer:
