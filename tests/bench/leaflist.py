@@ -20,8 +20,7 @@ import plyvel
 from numpy.typing import NDArray
 
 from tests.bench import report
-from visited.splitting.fingerprint_list import FingerprintList
-from visited.splitting.runs import read_range
+from visited.splitting.fingerprint_list import FingerprintList, read_range
 
 LEAF_CAPACITY = 54_690
 """URLs in a leaf of 128 KiB at a rate of 0.01 %."""

@@ -6,8 +6,8 @@ and its size: leaves grow and split by their fill, or have one size and split at
 it. `leaf_rebuild` rebuilds a leaf in small steps, and `leaf_growth` spreads these over the calls, so that no batch
 waits long.
 
-`tree_lists` has what was added to the tree: `fingerprint_list` has all fingerprints, 8 bytes each, in `runs` on disk,
-which only a rebuild reads; `url_list` has the URLs themselves, for filters that can list them. Both are written to a
+`tree_lists` has what was added to the tree: `fingerprint_list` has all fingerprints, 8 bytes each, on disk, which only
+a rebuild reads; `url_list` has the URLs themselves, for filters that can list them. Both are written to a
 `block_file`.
 `leaf_images` keeps the bits of the leaves on disk, and `leaf_loading` reads the tree back, so that opening is quick.
 

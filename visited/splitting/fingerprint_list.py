@@ -1,7 +1,7 @@
 """The fingerprints of all URLs in a splitting filter: eight bytes each, on disk, read only to rebuild a leaf.
 
 A leaf holds the URLs whose fingerprints lie in one range. So the leaves need no files of their own: new fingerprints
-gather in memory, and are appended to one file as a sorted *run* (`runs`), from which a range can be read. Nothing in
+gather in memory, and are appended to one file as a sorted *run*, a block from which a range can be read. Nothing in
 the file moves when a leaf splits. A run holds a 192nd of all fingerprints, so there are hundreds or a few thousand
 runs.
 
@@ -11,14 +11,19 @@ each. At a million the first two are equal. One file is worth the difference: a 
 different lengths.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from visited.bits.memory import allocated_bytes, zeros
 from visited.full_disk import ignore_full_disk
-from visited.splitting.runs import Fingerprints, run_file
+from visited.splitting.block_file import BlockFile
 
+Fingerprints = NDArray[np.uint64]
+
+_SPACE = 1 << 64
 _RUN_SHARE = 192
 _MIN_TAIL, _MAX_TAIL = 128, 1 << 19
 
@@ -31,7 +36,8 @@ class FingerprintList:
 
     def __init__(self, directory: Path | None) -> None:
         """Without a directory the file is temporary."""
-        self.file = run_file(None if directory is None else directory / "leaves")
+        path = None if directory is None else directory / "leaves"
+        self.file = BlockFile(path, magic=b"onceover-leaves1", item_bytes=8, name="the list of fingerprints")
         self._tail: Fingerprints
         self._tail_count: int
         self._reset_tail()
@@ -102,3 +108,25 @@ class FingerprintList:
 
 def _allocate(count: int) -> Fingerprints:
     return np.frombuffer(zeros(count * 8), dtype=np.uint64)
+
+
+def read_range(file: BlockFile, run: int, low: int, high: int) -> Fingerprints:
+    """Read the fingerprints of one run in low ≤ f < high, and a few on either side.
+
+    They are hashes, so their values tell roughly where they are in the run.
+    """
+    count = file.count_of(run)
+    slack = 2 * int(count**0.5) + 16
+    while True:
+        first = max(0, low * count // _SPACE - slack)
+        last = min(count, high * count // _SPACE + slack)
+        window = np.frombuffer(file.read(run, first, last), dtype=np.uint64)
+        if (first == 0 or int(window[0]) < low) and (last == count or int(window[-1]) >= high):
+            return window
+        slack *= 4
+
+
+def read_runs(file: BlockFile) -> Iterator[Fingerprints]:
+    """Read all runs. Raises SnapshotRefused at a damaged one."""
+    for data in file.blocks():
+        yield np.frombuffer(data, dtype=np.uint64)

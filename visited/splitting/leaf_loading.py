@@ -5,10 +5,9 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import Kernel
 from visited.protocol import SnapshotRefused
-from visited.splitting.fingerprint_list import FingerprintList
+from visited.splitting.fingerprint_list import FingerprintList, read_runs
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaves import Leaves
-from visited.splitting.runs import read_runs
 
 _ALL = (1 << 64) - 1
 

@@ -17,7 +17,7 @@ class LeafPlan(msgspec.Struct, frozen=True, kw_only=True):
     """When a leaf is rebuilt, and how large it is then."""
 
     sizes: list[int]
-    """The sizes of a leaf in bits, ascending. It grows from one to the next, and then splits."""
+    """The sizes of a leaf in bits, ascending. It begins with the first, grows from one to the next, and then splits."""
     half_bits: int
     """The size of each half after a split."""
     load: Callable[[Leaves], NDArray[np.float64] | NDArray[np.int64]]
@@ -26,11 +26,6 @@ class LeafPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A leaf is rebuilt from this load on."""
     nearly_full: float
     """Its neighbours are rebuilt with it from this load on."""
-
-    @property
-    def first_bits(self) -> int:
-        """The initial size of a leaf."""
-        return self.sizes[0]
 
     def next_sizes(self, leaves: Leaves, *, mean_list: int, budget: int) -> dict[int, list[int]]:
         """Choose the fullest leaf and its nearly full neighbours, and the sizes of the one or two that replace each.

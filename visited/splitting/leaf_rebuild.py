@@ -6,9 +6,8 @@ import numpy as np
 
 from visited.bits.kernel import Kernel
 from visited.bits.memory import allocated_bytes, zeros
-from visited.splitting.fingerprint_list import FingerprintList
+from visited.splitting.fingerprint_list import FingerprintList, Fingerprints, read_range
 from visited.splitting.leaves import Leaves
-from visited.splitting.runs import Fingerprints, read_range
 
 # Reading from a run takes about as long as inserting so many fingerprints.
 _RUN_COST = 100

@@ -174,7 +174,7 @@ class SplittingSet:
     def _reset(self) -> None:
         hashes = self._shape.hashes
         self._lists.close()
-        self._leaves = Leaves(first_leaves=self._shape.first_leaves, bits=self._plan.first_bits)
+        self._leaves = Leaves(first_leaves=self._shape.first_leaves, bits=self._plan.sizes[0])
         self._growth = LeafGrowth(self._plan, hashes=hashes, kernel=self._kernel)
         self._losses = TreeLosses(backend=BACKEND, error_rate=self._error_rate, hashes=hashes)
 

@@ -9,8 +9,7 @@ from visited.bits.arrays import Part
 from visited.protocol import SnapshotRefused
 from visited.snapshot import Snapshot, Value
 from visited.splitting.block_file import BlockFile
-from visited.splitting.fingerprint_list import FingerprintList
-from visited.splitting.runs import Fingerprints
+from visited.splitting.fingerprint_list import FingerprintList, Fingerprints
 from visited.splitting.url_list import UrlList
 
 

@@ -16,11 +16,10 @@ from tests.unit.visited.sets import dumped
 from visited import CannotForget, SnapshotRefused
 from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
-from visited.splitting.fingerprint_list import FingerprintList
+from visited.splitting.fingerprint_list import FingerprintList, read_range, read_runs
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaf_plan import MIN_LEAF_BITS, LeafPlan, fixed_plan
 from visited.splitting.leaves import Leaves
-from visited.splitting.runs import read_range, read_runs
 from visited.splitting.splitting_set import SplittingSet
 
 KERNEL = available_kernels()[0]
