@@ -19,9 +19,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from visited.bits.arrays import Part
 from visited.bits.kernel import best_kernel
-from visited.bits.memory import Memory, zeros
+from visited.bits.memory import Memory, Part, zeros
 from visited.protocol import SnapshotRefused
 
 MAGIC = b"onceover-visited"

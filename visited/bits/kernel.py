@@ -13,8 +13,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Protocol, cast
 
-from visited.bits.arrays import Array, Part, Writable
-from visited.bits.memory import Memory, zeros
+from visited.bits.memory import Array, Memory, Part, Writable, zeros
 from visited.protocol import KernelRefused
 
 try:

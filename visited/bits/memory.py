@@ -1,4 +1,4 @@
-"""Memory for large arrays, which returns to the system as soon as it is freed.
+"""What a kernel reads and writes, and memory for large arrays, which returns to the system as soon as it is freed.
 
 A C library keeps most of what a program frees. Once a block of up to 32 MiB was freed, glibc serves blocks of that size
 from its heap, and a table that grows step by step leaves holes there as large as itself. The process would then use up
@@ -10,8 +10,22 @@ import ctypes
 import mmap
 import sys
 from pathlib import Path
+from typing import Protocol
+
+
+class Array(Protocol):
+    """An array of NumPy, or `array.array`: numbers in one block of memory. It names no type of NumPy, so that nothing
+    imports it for that."""
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a number."""
+        ...
+
 
 Memory = bytearray | mmap.mmap
+Writable = Memory | memoryview | Array
+Part = bytes | Memory | memoryview
 
 _MAPPED_FROM_BYTES = 1 << 14
 """For smaller arrays the half-empty last page of a map would cost more than a hole in the heap."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from visited.bits.arrays import Writable
 from visited.bits.kernel import ADD, TEST
+from visited.bits.memory import Writable
 from visited.bits.numpy_kernel import Words, byte_view, guava_positions, hash_words
 from visited.bits.numpy_sketch import count_lost
 

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited.batch import check_batch
-from visited.bits.arrays import Array, Part, Writable
 from visited.bits.kernel import ADD, TEST
-from visited.bits.memory import Memory
+from visited.bits.memory import Array, Memory, Part, Writable
 from visited.bits.numpy_sketch import count_lost
 
 Words = NDArray[np.uint64]

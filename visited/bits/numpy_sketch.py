@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from visited.bits.arrays import Writable
+from visited.bits.memory import Writable
 from visited.bits.sketch import ALL, MOST_RANK, SKETCH_BYTES, STATE
 
 _INDEX_BITS = 11

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from visited.bits.arrays import Writable
 from visited.bits.kernel import ADD, FORGET
-from visited.bits.memory import Memory, zeros
+from visited.bits.memory import Memory, Writable, zeros
 from visited.bits.numpy_kernel import encode
 
 SLOT = 16

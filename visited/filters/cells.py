@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import BinaryIO, Final
 
 from visited import sizing
-from visited.bits.arrays import Part
-from visited.bits.memory import Memory, allocated_bytes, zeros
+from visited.bits.memory import Memory, Part, allocated_bytes, zeros
 from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_variance
 from visited.filters.loss_estimate import LossEstimate
 from visited.protocol import SnapshotRefused, VisitedStats

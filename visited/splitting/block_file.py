@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
-from visited.bits.arrays import Part
+from visited.bits.memory import Part
 from visited.protocol import SnapshotRefused
 from visited.snapshot import checksum
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from visited.bits.arrays import Part
+from visited.bits.memory import Part
 from visited.protocol import SnapshotRefused
 from visited.snapshot import Snapshot, Value
 from visited.splitting.block_file import BlockFile
