@@ -9,8 +9,7 @@ from visited import sizing
 from visited.baselines.numpy_filter import NumpyFilter
 from visited.bits.numpy_kernel import Words, hash_words
 from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
-from visited.filters.cells import FilterCells
-from visited.filters.cost import optimal_cost
+from visited.filters.cells import FilterCells, optimal_cost
 
 BACKEND = "mitz-32"
 

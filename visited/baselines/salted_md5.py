@@ -10,8 +10,7 @@ from visited import sizing
 from visited.baselines.numpy_filter import NumpyFilter
 from visited.bits.numpy_kernel import Words, encode
 from visited.descriptor import Cost, Descriptor, NoOptions, Parameters
-from visited.filters.cells import FilterCells
-from visited.filters.cost import optimal_cost
+from visited.filters.cells import FilterCells, optimal_cost
 
 BACKEND = "salted-md5"
 

@@ -9,8 +9,7 @@ from visited.baselines.numpy_filter import NumpyFilter
 from visited.batch import check_batch
 from visited.bits.numpy_kernel import Words
 from visited.descriptor import Cost, Descriptor, Parameters, SizeOptions
-from visited.filters.cells import FilterCells
-from visited.filters.cost import filter_cost
+from visited.filters.cells import FilterCells, filter_cost
 
 BACKEND = "six-seeds"
 BITS = 2 << 24

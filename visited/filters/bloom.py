@@ -14,8 +14,7 @@ from visited.bits.kernel import (
     best_kernel,
 )
 from visited.descriptor import Cost, Descriptor, Parameters, Seed, SizeOptions
-from visited.filters.cells import CANNOT_FORGET, FilterCells
-from visited.filters.cost import filter_cost, optimal_cost
+from visited.filters.cells import CANNOT_FORGET, FilterCells, filter_cost, optimal_cost
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "bloom"

@@ -1,4 +1,5 @@
-"""What the filters of a fixed size share: an array of cells, how many are set, and the estimate of what was lost."""
+"""What the filters of a fixed size share: an array of cells, how many are set, the estimate of what was lost, and the
+formulas of what such a filter costs."""
 
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO, Final
@@ -6,6 +7,7 @@ from typing import BinaryIO, Final
 from visited import sizing
 from visited.bits.memory import Memory, Part, allocated_bytes, zeros
 from visited.bits.sketch import SKETCH_BYTES, change_probability, lost_and_variance
+from visited.descriptor import Cost
 from visited.filters.loss_estimate import LossEstimate
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Snapshot, Value, Values, read_snapshot, write_snapshot
@@ -148,3 +150,18 @@ class FilterCells:
         chance = change_probability(self.sketch)
         self.uses_sketch = (1 - rate) * (1 - chance) < chance
         self._lost_before, self._variance_before = lost_and_variance(self.sketch)
+
+
+def filter_cost(count: int, *, cells: int, hashes: int, cell_bits: int = 1) -> Cost:
+    """The cost of a filter of so many cells, each of `cell_bits`, for `count` URLs."""
+    return Cost(
+        memory_bytes=cells * cell_bits / 8,
+        false_positive_rate=sizing.rate_after(cells, hashes, count),
+        expected_lost=sizing.expected_lost(cells, hashes, count),
+    )
+
+
+def optimal_cost(count: int, error_rate: float, *, cell_bits: int = 1) -> Cost:
+    """The cost of a filter whose size is that of the formula for this rate."""
+    cells, hashes = sizing.bits_for(count, error_rate), sizing.hashes_for(error_rate)
+    return filter_cost(count, cells=cells, hashes=hashes, cell_bits=cell_bits)

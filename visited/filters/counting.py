@@ -14,8 +14,7 @@ from visited.bits.kernel import (
     best_kernel,
 )
 from visited.descriptor import Descriptor, Parameters, SeedOption
-from visited.filters.cells import FilterCells
-from visited.filters.cost import optimal_cost
+from visited.filters.cells import FilterCells, optimal_cost
 from visited.protocol import VisitedStats
 from visited.snapshot import Value
 
