@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import Kernel, best_kernel
 from visited.bits.memory import allocated_bytes, zeros
-from visited.descriptor import Descriptor, NoOptions, Parameters
+from visited.descriptor import Descriptor
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -147,8 +147,4 @@ class FingerprintSet:
         self._used = self._count
 
 
-def _make(_parameters: Parameters, _options: NoOptions) -> FingerprintSet:
-    return FingerprintSet()
-
-
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, can_forget=True)
+DESCRIPTOR = Descriptor(name=BACKEND, make=lambda _parameters, _options: FingerprintSet(), can_forget=True)

@@ -8,7 +8,7 @@ import numpy as np
 from visited import sizing
 from visited.baselines.numpy_filter import NumpyFilter
 from visited.bits.numpy_kernel import Words, hash_words
-from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
+from visited.descriptor import Descriptor, Parameters, SeedOption
 from visited.filters.cells import FilterCells, optimal_cost
 
 BACKEND = "mitz-32"
@@ -54,8 +54,10 @@ def _make(parameters: Parameters, options: SeedOption) -> NumpyFilter:
     return mitz_32(capacity=parameters.capacity, error_rate=parameters.error_rate, seed=options.seed)
 
 
-def _cost(count: int, error_rate: float, _options: SeedOption) -> Cost:
-    return optimal_cost(count, error_rate)
-
-
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}), cost=_cost)
+DESCRIPTOR = Descriptor(
+    name=BACKEND,
+    make=_make,
+    options=SeedOption,
+    needs=frozenset({"capacity"}),
+    cost=lambda count, error_rate, _options: optimal_cost(count, error_rate),
+)

@@ -8,7 +8,7 @@ import numpy as np
 
 from visited.batch import check_batch
 from visited.bits.memory import object_bytes
-from visited.descriptor import Descriptor, NoOptions, Parameters
+from visited.descriptor import Descriptor
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -92,8 +92,4 @@ class RawUrlSet:
         """Nothing to close."""
 
 
-def _make(_parameters: Parameters, _options: NoOptions) -> RawUrlSet:
-    return RawUrlSet()
-
-
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, is_exact=True, can_forget=True)
+DESCRIPTOR = Descriptor(name=BACKEND, make=lambda _parameters, _options: RawUrlSet(), is_exact=True, can_forget=True)

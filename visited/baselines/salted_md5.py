@@ -9,7 +9,7 @@ import numpy as np
 from visited import sizing
 from visited.baselines.numpy_filter import NumpyFilter
 from visited.bits.numpy_kernel import Words, encode
-from visited.descriptor import Cost, Descriptor, NoOptions, Parameters
+from visited.descriptor import Descriptor
 from visited.filters.cells import FilterCells, optimal_cost
 
 BACKEND = "salted-md5"
@@ -53,12 +53,10 @@ def _positions(urls: Sequence[str], *, hashes: int, counters: int) -> Words:
     return np.array(rows, dtype=np.uint64).reshape(len(urls), hashes) % np.uint64(counters)
 
 
-def _make(parameters: Parameters, _options: NoOptions) -> NumpyFilter:
-    return salted_md5(capacity=parameters.capacity, error_rate=parameters.error_rate)
-
-
-def _cost(count: int, error_rate: float, _options: NoOptions) -> Cost:
-    return optimal_cost(count, error_rate, cell_bits=32)
-
-
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, needs=frozenset({"capacity"}), cost=_cost, can_forget=True)
+DESCRIPTOR = Descriptor(
+    name=BACKEND,
+    make=lambda parameters, _options: salted_md5(capacity=parameters.capacity, error_rate=parameters.error_rate),
+    needs=frozenset({"capacity"}),
+    cost=lambda count, error_rate, _options: optimal_cost(count, error_rate, cell_bits=32),
+    can_forget=True,
+)

@@ -15,7 +15,7 @@ from visited.bits.kernel import (
     best_kernel,
 )
 from visited.bits.memory import Memory, allocated_bytes, object_bytes, zeros
-from visited.descriptor import Cost, Descriptor, NoOptions, Parameters
+from visited.descriptor import Cost, Descriptor
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -135,18 +135,10 @@ def _starts(undivided: memoryview) -> list[int]:
     return starts + [len(undivided)] * ((1 << _SHARD_BITS) + 1 - len(starts))
 
 
-def _make(_parameters: Parameters, _options: NoOptions) -> ExactSet:
-    return ExactSet()
-
-
-def _cost(count: int, _error_rate: float, _options: NoOptions) -> Cost:
-    return Cost(memory_bytes=count * _BYTES_PER_URL)
-
-
 DESCRIPTOR = Descriptor(
     name=BACKEND,
-    make=_make,
-    cost=_cost,
+    make=lambda _parameters, _options: ExactSet(),
+    cost=lambda count, _error_rate, _options: Cost(memory_bytes=count * _BYTES_PER_URL),
     is_advised=True,
     is_exact=True,
     can_forget=True,

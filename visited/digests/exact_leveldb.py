@@ -185,16 +185,12 @@ def _make(parameters: Parameters, _options: NoOptions) -> LevelDBSet:
     return LevelDBSet(parameters.directory)
 
 
-def _cost(count: int, _error_rate: float, _options: NoOptions) -> Cost:
-    return Cost(memory_bytes=_MOST_BYTES, disk_bytes=count * _DISK_BYTES_PER_URL)
-
-
 DESCRIPTOR = Descriptor(
     name=BACKEND,
     make=_make,
     needs=frozenset({"directory"}),
     folder="exact",
-    cost=_cost,
+    cost=lambda count, _error_rate, _options: Cost(memory_bytes=_MOST_BYTES, disk_bytes=count * _DISK_BYTES_PER_URL),
     is_advised=True,
     is_exact=True,
     can_forget=True,

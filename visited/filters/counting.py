@@ -1,7 +1,6 @@
 """The counting Bloom filter, which can forget."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import BinaryIO, Final
 
 from visited import sizing
@@ -13,7 +12,7 @@ from visited.bits.kernel import (
     Kernel,
     best_kernel,
 )
-from visited.descriptor import Descriptor, Parameters, SeedOption
+from visited.descriptor import Descriptor, SeedOption
 from visited.filters.cells import FilterCells, optimal_cost
 from visited.protocol import VisitedStats
 from visited.snapshot import Value
@@ -131,14 +130,12 @@ class CountingSet:
         return fresh
 
 
-def _make(parameters: Parameters, options: SeedOption, *, width: int) -> CountingSet:
-    return CountingSet(capacity=parameters.capacity, error_rate=parameters.error_rate, width=width, seed=options.seed)
-
-
 def _describe(name: str, *, width: int) -> Descriptor:
     return Descriptor(
         name=name,
-        make=partial(_make, width=width),
+        make=lambda parameters, options: CountingSet(
+            capacity=parameters.capacity, error_rate=parameters.error_rate, width=width, seed=options.seed
+        ),
         options=SeedOption,
         needs=frozenset({"capacity"}),
         cost=lambda count, error_rate, _options: optimal_cost(count, error_rate, cell_bits=width),

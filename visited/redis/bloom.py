@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from visited.bits.kernel import best_kernel
-from visited.descriptor import Descriptor, Parameters
+from visited.descriptor import Descriptor
 from visited.protocol import CannotForget, Unavailable
 from visited.redis.form import Accuracy, Place, Probe, nothing_to_do
 from visited.redis.making import make_redis_set
-from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
 
 BACKEND: Final = "redis-bloom"
@@ -125,17 +124,13 @@ def _check_commands(answer: Any) -> None:
     raise Unavailable(f"{BACKEND} needs {_COMMANDS}, which the server refuses: {said}")
 
 
-def _make(parameters: Parameters, options: ServerOptions) -> RedisSet:
-    return make_redis_set(
+DESCRIPTOR: Final = Descriptor(
+    name=BACKEND,
+    make=lambda parameters, options: make_redis_set(
         lambda place: BloomForm(place, capacity=parameters.capacity, error_rate=parameters.error_rate),
         parameters,
         options,
-    )
-
-
-DESCRIPTOR: Final = Descriptor(
-    name=BACKEND,
-    make=_make,
+    ),
     options=ServerOptions,
     needs=frozenset({"server"}),
     folder=BACKEND,

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited.bits.kernel import best_kernel
-from visited.descriptor import Cost, Descriptor, Parameters
+from visited.descriptor import Cost, Descriptor
 from visited.redis.form import Accuracy, Place, nothing_to_ask, nothing_to_do
 from visited.redis.making import make_redis_set
-from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
 
 BACKEND: Final = "redis-exact"
@@ -173,21 +172,17 @@ class ExactForm:
         return self._place.key(f"{node:x}")
 
 
-def _make(parameters: Parameters, options: ServerOptions) -> RedisSet:
-    return make_redis_set(lambda place: ExactForm(place, capacity=parameters.capacity), parameters, options)
-
-
-def _cost(count: int, _error_rate: float, _options: ServerOptions) -> Cost:
-    return Cost(memory_bytes=count * _BYTES_PER_URL, false_positive_rate=count / 2.0**64)
-
-
 DESCRIPTOR: Final = Descriptor(
     name=BACKEND,
-    make=_make,
+    make=lambda parameters, options: make_redis_set(
+        lambda place: ExactForm(place, capacity=parameters.capacity), parameters, options
+    ),
     options=ServerOptions,
     needs=frozenset({"server"}),
     folder="redis",
-    cost=_cost,
+    cost=lambda count, _error_rate, _options: Cost(
+        memory_bytes=count * _BYTES_PER_URL, false_positive_rate=count / 2.0**64
+    ),
     is_exact=True,
     can_forget=True,
 )

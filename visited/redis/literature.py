@@ -9,10 +9,9 @@ from functools import partial
 from typing import Any, Final
 
 from visited.bits.kernel import best_kernel
-from visited.descriptor import Descriptor, Parameters
+from visited.descriptor import Descriptor
 from visited.redis.form import Accuracy, Place, nothing_to_ask, nothing_to_do
 from visited.redis.making import make_redis_set
-from visited.redis.redis_set import RedisSet
 from visited.redis.server import ServerOptions, Step
 
 _BEGIN: Final = """
@@ -95,13 +94,10 @@ def _digests(urls: Sequence[str]) -> Iterable[str]:
 
 
 def _describe(name: str, scripts: tuple[str, str, str], *, in_one_key: bool) -> Descriptor:
-    def make(parameters: Parameters, options: ServerOptions) -> RedisSet:
-        form_of = partial(DigestForm, name=name, scripts=scripts, in_one_key=in_one_key)
-        return make_redis_set(form_of, parameters, options)
-
+    form_of = partial(DigestForm, name=name, scripts=scripts, in_one_key=in_one_key)
     return Descriptor(
         name=name,
-        make=make,
+        make=lambda parameters, options: make_redis_set(form_of, parameters, options),
         options=ServerOptions,
         needs=frozenset({"server"}),
         folder=name,
