@@ -116,29 +116,18 @@ def _begin(database: Database, terms: Terms) -> None:
     if next(database.keys(b"", b"\xff"), None) is None:
         if not (terms.may_begin or terms.to_repair):
             raise empty_error(directory)
-    elif not _looks_like_a_frontier(database):
+    elif any(key[:1] not in SPACES for key in islice(database.keys(b"", b"\xff"), _KEYS_CHECKED)):
         raise StoreRefused(f"{directory} holds a LevelDB that is not a frontier's; give the crawl another directory")
     elif not terms.to_repair:
         raise damage_error(directory, "it has no format")
-    part = {_LINEAGE: terms.lineage.to_bytes(_LINEAGE_BYTES, "big")} if terms.lineage else {}
-    if terms.part is not None:
-        part = {_PART: _encode(terms.part)}
-    _write(
-        database,
-        {_IDENTITY: _encode(dict(terms.identity)), _FORMAT: _format(is_part=terms.part is not None), **part},
-    )
-
-
-def _write(database: Database, values: Mapping[bytes, bytes]) -> None:
     batch = database.batch()
-    for key, value in values.items():
-        batch.put(key, value)
+    batch.put(_IDENTITY, _encode(dict(terms.identity)))
+    batch.put(_FORMAT, _format(is_part=terms.part is not None))
+    if terms.part is not None:
+        batch.put(_PART, _encode(terms.part))
+    elif terms.lineage:
+        batch.put(_LINEAGE, terms.lineage.to_bytes(_LINEAGE_BYTES, "big"))
     database.write(batch)
-
-
-def _looks_like_a_frontier(database: Database) -> bool:
-    """Whether the first keys of a database without a format are those of a frontier."""
-    return all(key[:1] in SPACES for key in islice(database.keys(b"", b"\xff"), _KEYS_CHECKED))
 
 
 def read_identity(database: Database) -> dict[str, str]:

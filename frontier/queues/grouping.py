@@ -21,22 +21,14 @@ class GroupLimit(msgspec.Struct, frozen=True, kw_only=True):
         return cooldown_s if self.shares_cooldown and cooldown_s > self.rest_s else self.rest_s
 
 
-def _no_groups(queue_key: str) -> Sequence[str]:  # noqa: ARG001
-    return ()
-
-
-def _no_host(queue_key: str) -> str | None:  # noqa: ARG001
-    return None
-
-
 class Grouping(msgspec.Struct, frozen=True, kw_only=True):
     """The groups of a queue. A group is named by its kind and its name: `ip 192.0.2.1`, `domain org,example`."""
 
     limits: Mapping[str, GroupLimit] = {}
     """By kind. A kind without a limit has no groups."""
-    groups_of_key: Callable[[str], Sequence[str]] = _no_groups
+    groups_of_key: Callable[[str], Sequence[str]] = lambda _: ()
     """The groups that follow from a queue's key, without that of its host."""
-    host_of_key: Callable[[str], str | None] = _no_host
+    host_of_key: Callable[[str], str | None] = lambda _: None
     """The host whose pace a queue keeps, by the queue's key; None for a queue with its own pace."""
     per_host: Callable[[str], int] | None = None
     """The most leases of all queues of a host, by the host's name; None for no limit."""

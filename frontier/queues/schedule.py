@@ -67,7 +67,8 @@ class Schedule:
         """The precedence of the next queue; None if none is ready."""
         self.next_wake: Callable[[], Queue | None] = self._snoozed.first
         """The snoozed queue that wakes first."""
-        self._leased = 0
+        self.lease_count = 0
+        """The number of open leases."""
 
     # questions
 
@@ -77,11 +78,6 @@ class Schedule:
     def __len__(self) -> int:
         """The number of active queues."""
         return len(self._queues)
-
-    @property
-    def lease_count(self) -> int:
-        """The number of open leases."""
-        return self._leased
 
     @property
     def ready_count(self) -> int:
@@ -215,7 +211,7 @@ class Schedule:
             self.groups.begin_lease(peers)
         queue.leased += 1
         queue.rest_reason = None
-        self._leased += 1
+        self.lease_count += 1
         if queue.leased < queue.per_queue and queue.leased < queue.record.size:
             self._ready.send_back(first)
         else:
@@ -254,7 +250,7 @@ class Schedule:
         queue.record = plan.record
         queue.leased -= 1
         queue.session_spent += plan.end.cost
-        self._leased -= 1
+        self.lease_count -= 1
         if peers is not None:
             self.groups.end_lease(peers, plan.end.group_rest_s, asked=plan.end.asked, now=plan.now)
         if plan.spills:

@@ -65,7 +65,10 @@ class Revisiting:
         due = reads.revisits_due(int(self._active.now() * 1000), limit=_TOGETHER)
         if due:
             urls, refused = [], []
-            for entry in filter(None, (self._entry_due(*each) for each in due)):
+            for due_ms, canonical in due:
+                entry = self._settled_entry(canonical)
+                if entry is None or entry.due_ms != due_ms:
+                    continue  # the visit is none any more
                 url = plan.url(entry)
                 if url is not None:
                     urls.append(url)
@@ -79,11 +82,6 @@ class Revisiting:
         self._active.revisits.set_next(reads.next_revisit_ms())
         self._wake_if_complete()
         return bool(due)
-
-    def _entry_due(self, due_ms: int, canonical: str) -> LedgerEntry | None:
-        """The ledger entry of a URL that is to be visited; None if that does not hold any more."""
-        entry = self._settled_entry(canonical)
-        return entry if entry is not None and entry.due_ms == due_ms else None
 
     def _settled_entry(self, canonical: str) -> LedgerEntry | None:
         """The ledger entry of a URL; None unless it is settled."""

@@ -123,12 +123,11 @@ class _Check:
                 self._report(
                     "lost", entry.canonical, f"the ledger has it in queue {location.queue_key}, but it is not there"
                 )
-            if entry.due_ms is not None and self._store.marks.revisits_planned:
-                self._check_visit(entry.canonical, entry.due_ms)
-
-    def _check_visit(self, canonical: str, due_ms: int) -> None:
-        if self._scan.get(revisit_key(due_ms, canonical)) is None:
-            self._report("visit", canonical, "the ledger says when its next visit is due, but that is not planned")
+            if entry.due_ms is None or not self._store.marks.revisits_planned:
+                continue
+            if self._scan.get(revisit_key(entry.due_ms, entry.canonical)) is None:
+                message = "the ledger says when its next visit is due, but that is not planned"
+                self._report("visit", entry.canonical, message)
 
     def _note_number(self, number: int) -> None:
         # Numbers of other lineages are of no interest: they will not be given again here.

@@ -48,7 +48,7 @@ class LocalAsking:
         self._commit = commit
         self.is_prompt = is_prompt(visited)
         self.recalls: Callable[[Sequence[str]], bool] = (
-            visited.recalls if isinstance(visited, RecallingSet) else _recalls_nothing
+            visited.recalls if isinstance(visited, RecallingSet) else lambda _: False
         )
 
     async def ask(self, _batch: Sequence[CrawlUrl], canonicals: Sequence[str], /) -> Sequence[bool]:
@@ -65,10 +65,6 @@ class LocalAsking:
 
     async def forget(self, canonicals: Sequence[str], /) -> None:
         await self._commit.ask_visited(partial(self._visited.forget_many, canonicals))
-
-
-def _recalls_nothing(canonicals: Sequence[str], /) -> bool:  # noqa: ARG001
-    return False
 
 
 def make_asking(store: Store, visited: VisitedSet, commit: Commit) -> Asking:
