@@ -21,7 +21,7 @@ from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
-from frontier.transitions.asking.tending import tend
+from frontier.transitions.asking.shared import tend
 from frontier.transitions.budgeting import Budgeting
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing

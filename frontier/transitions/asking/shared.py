@@ -1,16 +1,17 @@
-"""Asks a visited set on a server."""
+"""Asks a visited set on a server, and notices between questions that it has forgotten URLs."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from frontier.snapshots.filling import fill
 from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.values import CrawlUrl, StoreFailed, StoreFull
-from visited import Forgotten, SharedSet, Unanswered, Unavailable, Unreachable
+from visited import Forgotten, SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +19,9 @@ _Result = TypeVar("_Result")
 
 _FIRST_WAIT_S = 0.1
 _LAST_WAIT_S = 5.0
+_LEFT_TO_NEXT_QUESTION: Final = (Forgotten, StoreFull, Unanswered, Unavailable, Unreachable)
+"""Errors that `tend` ignores: the next question meets them too, and waits for the server or ends the crawl."""
+_FORGOTTEN: Final = "the server of the visited set may have forgotten URLs: %s; it is told them again"
 
 
 class SharedAsking:
@@ -121,9 +125,7 @@ class SharedAsking:
                 try:
                     return await ask()
                 except Forgotten as error:
-                    log.warning(
-                        "the server of the visited set may have forgotten URLs: %s; it is told them again", error
-                    )
+                    log.warning(_FORGOTTEN, error)
                     await self._fill_again(wait)
                     continue
                 except Unreachable as error:
@@ -163,3 +165,21 @@ class SharedAsking:
                 f"the visited set can't be used any more: {error}; mend its server or choose another set, and start "
                 "the crawl again: nothing is lost"
             ) from error
+
+
+async def tend(store: Store, visited: VisitedSet, commit: Commit, lock: asyncio.Lock) -> None:
+    """See `frontier.Tended.tend`. A crawl that is paused, or whose hosts rest, may ask nothing for days, and others
+    wait for it. `lock` is that of admission, so that nothing is asked meanwhile."""
+    if not isinstance(visited, SharedSet):
+        return
+    async with lock:
+        if commit.stopped or commit.closed:
+            return
+        with suppress(StoreFailed), commit.fail_on_error, suppress(*_LEFT_TO_NEXT_QUESTION):
+            try:
+                await visited.register()
+            except Forgotten as error:
+                log.warning(_FORGOTTEN, error)
+                await fill(store, visited)
+                await visited.fill([url.canonical for url in store.claims.urls()])
+                await visited.register()
