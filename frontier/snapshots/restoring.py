@@ -1,16 +1,19 @@
-"""Fills the visited set when a crawl is opened."""
+"""Fills the visited set when a crawl is opened, and the memory of a server when it has forgotten URLs."""
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 
 from frontier.records import JournalDamaged, JournalDropped
-from frontier.snapshots.filling import add_ledger, fill
 from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.values import REPAIR_ADVICE, StoreFailed
 from visited import CannotForget, SharedSet, SnapshotRefused, VisitedSet, clear_set
 
 log = logging.getLogger(__name__)
+
+ADDED_TOGETHER = 4096
 
 
 async def restore(
@@ -72,3 +75,33 @@ async def replay(store: Store, visited: VisitedSet, snapshots: Snapshots) -> int
         if gone := [url for url, is_known in zip(entry.forgotten, known, strict=True) if not is_known]:
             await visited.forget_many(gone)
     return replayed
+
+
+async def fill(store: Store, visited: SharedSet, *, filling: Callable[[int], None] | None = None) -> None:
+    """Connect, add every URL of the ledger if the memory may lack some, and trust it. `filling` is called with the
+    number of URLs so far. Raises what a `SharedSet` raises; call again then."""
+    memory = await visited.connect()
+    if memory != store.marks.memory:
+        urls = await add_ledger(store, visited.fill, filling)
+        if urls:
+            log.info("URLs told to the server of the visited set: %d", urls)
+        if await visited.connect() != memory:
+            return await fill(store, visited, filling=filling)
+        store.marks.set_memory(memory)
+    visited.trust(memory)
+    return None
+
+
+async def add_ledger(
+    store: Store, add: Callable[[Sequence[str]], Awaitable[object]], progress: Callable[[int], None] | None
+) -> int:
+    """Call `add` with all URLs of the ledger, some at a time, and `progress` with the number so far. Returns their
+    number."""
+    urls, ledger = 0, store.reads.ledger()
+    while batch := list(islice(ledger, ADDED_TOGETHER)):
+        await add(batch)
+        urls += len(batch)
+        if progress is not None:
+            progress(urls)
+        await asyncio.sleep(0)
+    return urls

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final, TypeVar
 
-from frontier.snapshots.filling import fill
+from frontier.snapshots.restoring import fill
 from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.values import CrawlUrl, StoreFailed, StoreFull

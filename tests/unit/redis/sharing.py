@@ -10,7 +10,7 @@ import redis
 from crawler.testing.visited.making import domain_of, host_of
 from crawler.wiring.components.visited_servers import connect_redis
 from frontier.memory.store import MemoryStore
-from frontier.snapshots.filling import fill
+from frontier.snapshots.restoring import fill
 from frontier.store import Store
 from tests.redis_server import RedisServer
 from visited import Crawl, Forgotten, Incomplete
