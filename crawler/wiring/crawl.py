@@ -39,7 +39,7 @@ from crawler.wiring.components import (
     signing,
 )
 from crawler.wiring.components.disk_space import disk_space
-from crawler.wiring.live.live import Adjustable, LiveSettings, own_seeds, pipeline_options, run_limits
+from crawler.wiring.live.live import LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, make_values
 from crawler.wiring.opening.fetchers import open_fetchers
 from crawler.wiring.opening.kept import Kept, RebuildProgress, agree_with_output, open_kept
@@ -120,7 +120,7 @@ async def open_crawl(
         guarded = guarded_frontier(frontier, named_frontier(loaded.config))
 
         def crawl_delay_s(url: str) -> float | None:
-            asked_s = made.robots.crawl_delay(url)
+            asked_s = live.robots.crawl_delay(url)
             return asked_s and latest.policy(url).pace.crawl_delay_s(asked_s)
 
         paced = share_pace(
@@ -137,19 +137,18 @@ async def open_crawl(
             members = membership(kept.visited, frontier, directory, None if paced is guarded else pace)
             await stack.enter_async_context(members)
         leasing = await share_with_parts(loaded.config, frontier, paced, stack)
-        made = await _make_components(loaded, directory, urls, latest, kept, leasing, additions, stack)
+        live = await _make_components(loaded, directory, urls, latest, kept, leasing, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
             await agree_with_output(loaded.config, directory, kept, urls, leasing)
         links = _part_links(frontier, directory)
         new_seeds = await _add_seeds(own_seeds(frontier, values), leasing.frontier, kept.visited)
-        live = LiveSettings(loaded, made)
-        gauge = Gauge(made.engine.counters, leasing.frontier.describe, kept.visited.describe)
-        gauge.connections = made.http.connections
+        gauge = Gauge(live.engine.counters, leasing.frontier.describe, kept.visited.describe)
+        gauge.connections = live.http.connections
         yield OpenedCrawl(
-            engine=made.engine,
+            engine=live.engine,
             frontier=frontier,
             state=kept.state,
-            robots=made.robots,
+            robots=live.robots,
             gauge=gauge,
             new_seeds=new_seeds,
             live=live,
@@ -190,7 +189,7 @@ async def _make_components(
     leasing: LeaseSource,
     additions: Additions,
     stack: AsyncExitStack,
-) -> Adjustable:
+) -> LiveSettings:
     """Make the other components, and the engine over them. `stack` closes them."""
     config, frontier, state, notes = loaded.config, kept.frontier, kept.state, kept.state.notes
     full_disk = FullDiskRetry(
@@ -246,7 +245,8 @@ async def _make_components(
         archive_began=(lambda: space.keeping.since) if config.output.warc else VisitsSince,
     )
     await space.start(stack)
-    return Adjustable(
+    return LiveSettings(
+        loaded=loaded,
         latest=latest,
         engine=_engine(config, components, frontier, on_stop=full_disk.stop),
         http=http,

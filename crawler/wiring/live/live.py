@@ -22,9 +22,12 @@ _NO_BUDGETS: Final = dict.fromkeys(
 )
 
 
-class Adjustable(msgspec.Struct, frozen=True, kw_only=True):
-    """The components to which a change of settings is told. All others ask for the latest values."""
+class LiveSettings(msgspec.Struct, kw_only=True, eq=False):
+    """The settings of an open crawl, and the components that are told when they change. All others ask for the latest
+    values."""
 
+    loaded: Loaded
+    """The configuration that holds now."""
     latest: Latest
     engine: Engine
     http: HttpFetcher
@@ -33,22 +36,15 @@ class Adjustable(msgspec.Struct, frozen=True, kw_only=True):
     frontier: Frontier
     tell_sinks: Callable[[Config], None]
 
-
-class LiveSettings:
-    def __init__(self, loaded: Loaded, adjustable: Adjustable) -> None:
-        self.loaded = loaded
-        """The configuration that holds now."""
-        self._adjustable = adjustable
-
     @property
     def values(self) -> Values:
         """Those of the configuration that holds now."""
-        return self._adjustable.latest.values
+        return self.latest.values
 
     @property
     def lacks(self) -> Mapping[str, str]:
         """The settings that this crawl can't change at once, and why."""
-        return {} if isinstance(self._adjustable.frontier, Budgeted) else _NO_BUDGETS
+        return {} if isinstance(self.frontier, Budgeted) else _NO_BUDGETS
 
     async def replace(self, loaded: Loaded, values: Values) -> int:
         """Let a configuration hold from now on, with the values that were made of it. Returns the number of new seeds.
@@ -57,36 +53,24 @@ class LiveSettings:
         start does so.
         """
         before, after = self.loaded.config, loaded.config
-        self._replace_values(after, values)
-        self._replace_limits(after)
-        if _at_once(before) != _at_once(after):
-            self._replace_concurrency(after)
+        self.latest.set(values)
+        self.robots.lifetimes = robots_lifetimes(after)
+        self.robots.sitemap_paths = after.scope.sitemap_paths
+        self.space.set(after)
+        self.tell_sinks(after)
+        self.engine.set_options(pipeline_options(after))
+        self.engine.set_limits(run_limits(after, self.frontier))
+        if (before.fetch.concurrency, before.fetch.spare) != (after.fetch.concurrency, after.fetch.spare):
+            concurrency, spare = requests_at_once(after.fetch)
+            self.http.set_concurrency(concurrency, spare=spare)
+            self.engine.set_concurrency(concurrency, spare=spare)
         had_seeds = {seed.url for seed in self.loaded.seeds}
         self.loaded = loaded
-        frontier = self._adjustable.frontier
-        if _budgets(before) != _budgets(after) and isinstance(frontier, Budgeted):
-            await frontier.set_budgets(queue_settings(after).budgets)
+        if _budgets(before) != _budgets(after) and isinstance(self.frontier, Budgeted):
+            await self.frontier.set_budgets(queue_settings(after).budgets)
         if all(seed.url in had_seeds for seed in loaded.seeds):
             return 0
-        return await frontier.add(own_seeds(frontier, values))
-
-    def _replace_values(self, config: Config, values: Values) -> None:
-        adjustable = self._adjustable
-        adjustable.latest.set(values)
-        adjustable.robots.lifetimes = robots_lifetimes(config)
-        adjustable.robots.sitemap_paths = config.scope.sitemap_paths
-        adjustable.space.set(config)
-        adjustable.tell_sinks(config)
-
-    def _replace_limits(self, config: Config) -> None:
-        engine = self._adjustable.engine
-        engine.set_options(pipeline_options(config))
-        engine.set_limits(run_limits(config, self._adjustable.frontier))
-
-    def _replace_concurrency(self, config: Config) -> None:
-        concurrency, spare = requests_at_once(config.fetch)
-        self._adjustable.http.set_concurrency(concurrency, spare=spare)
-        self._adjustable.engine.set_concurrency(concurrency, spare=spare)
+        return await self.frontier.add(own_seeds(self.frontier, values))
 
 
 def own_seeds(frontier: Frontier, values: Values) -> list[CrawlUrl]:
@@ -114,10 +98,6 @@ def pipeline_options(config: Config) -> PipelineOptions:
         archive_filter=archive_filter(config),
         sitemaps=config.scope.sitemaps,
     )
-
-
-def _at_once(config: Config) -> object:
-    return (config.fetch.concurrency, config.fetch.spare)
 
 
 def _budgets(config: Config) -> object:
