@@ -5,7 +5,7 @@ kinds of backends, and those of other packages.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import msgspec
 
@@ -27,6 +27,13 @@ class Backend(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a part of a crawl can use this frontier."""
     min_free_bytes: int = 0
     """The free space that this frontier needs to go on after the disk was full."""
+
+    @classmethod
+    def of(cls, descriptor: Any, *common: type[msgspec.Struct]) -> Self:
+        """The backend of that descriptor, which has the `common` options of its kind, too."""
+        facts = {name: getattr(descriptor, name) for name in cls.__struct_fields__ if hasattr(descriptor, name)}
+        facts["options"] = (descriptor.options, *common)
+        return cls(**facts)
 
 
 class Backends(Protocol):
@@ -67,15 +74,7 @@ class OwnBackends:
     def find(self, kind: str, name: str, /) -> Backend:
         """This imports the backend."""
         if kind == "visited" and name in (*BACKENDS, *REMOTE, *PEERS):
-            visited = descriptor(name)
-            return Backend(options=(visited.options, CommonOptions), needs=frozenset(visited.needs))
+            return Backend.of(descriptor(name), CommonOptions)
         if kind == "frontier" and name in FRONTIERS:
-            frontier = frontier_descriptor(name)
-            return Backend(
-                options=(frontier.options,),
-                needs=frozenset(frontier.needs),
-                is_persistent=frontier.is_persistent,
-                can_be_part=frontier.can_be_part,
-                min_free_bytes=frontier.min_free_bytes,
-            )
+            return Backend.of(frontier_descriptor(name))
         return Backend()

@@ -10,7 +10,6 @@ from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
 from crawler.wiring.plugins.packages import package_of_module, registrations
 
 _PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_FRONTIER_FACTS = ("is_persistent", "can_be_part", "min_free_bytes")
 
 
 def find(kind: Kind, name: str) -> NamedBackend:
@@ -83,18 +82,11 @@ class Catalog:
             found = load(find(KINDS[kind], name))
         except KeyError:
             return Backend()
-        return _facts(KINDS[kind], found)
+        return Backend.of(found, *KINDS[kind].common)
 
     def all(self, kind: str, /) -> Iterable[Backend]:
         for each in find_all(KINDS[kind]):
             try:
-                yield _facts(KINDS[kind], load(each))
+                yield Backend.of(load(each), *KINDS[kind].common)
             except PluginRefused:
                 continue
-
-
-def _facts(kind: Kind, descriptor: Any) -> Backend:
-    facts = {name: getattr(descriptor, name) for name in _FRONTIER_FACTS if hasattr(descriptor, name)}
-    return Backend(
-        options=(descriptor.options, *kind.common), needs=frozenset(getattr(descriptor, "needs", ())), **facts
-    )
