@@ -25,7 +25,7 @@ from crawler.seams import Begins, IsTold, LinkExtractor, Sink
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
-from crawler.wiring.plugins.loading import PluginRefused, load
+from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
 from crawler.write.dedupe.sources import check_beginnings, sources_in
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
@@ -75,10 +75,20 @@ class _Chosen(msgspec.Struct, frozen=True):
 
     key: str
     """What asks for it."""
-    backend: str
+    backend: NamedBackend
     name: str
     folder: Path
-    options: Mapping[str, object]
+    given: Mapping[str, object]
+    """Its options, as they were given."""
+
+    @property
+    def descriptor(self) -> SinkDescriptor:
+        found: SinkDescriptor = load(self.backend)
+        return found
+
+    @property
+    def options(self) -> msgspec.Struct:
+        return msgspec.convert(self.given, self.descriptor.options)
 
 
 def check_sinks(loaded: Loaded) -> None:
@@ -111,14 +121,11 @@ async def check_servers_of_sinks(loaded: Loaded, directory: CrawlDirectory) -> N
     """Check that the servers of sinks take pages, as far as that can be known before anything is opened. Raises
     `ConfigError`."""
     for each in _plugin_sinks(loaded.config, directory.sinks):
-        descriptor: SinkDescriptor = load(find(SINK, each.backend))
-        if descriptor.check is None:
-            continue
-        try:
-            options = msgspec.convert(each.options, descriptor.options)
-            await descriptor.check(_parameters(descriptor, each, loaded.config), options)
-        except ValueError as error:
-            raise _refused(loaded, each, error) from error
+        if (check := each.descriptor.check) is not None:
+            try:
+                await check(_parameters(each, loaded.config), each.options)
+            except ValueError as error:
+                raise _refused(loaded, each, error) from error
 
 
 class OpenedSinks(msgspec.Struct, frozen=True):
@@ -149,14 +156,12 @@ async def open_sinks(
     told: list[IsTold] = []
     async with AsyncExitStack() as opened:
         for each in _chosen_sinks(loaded.config, directory):
-            backend = find(SINK, each.backend)
-            descriptor: SinkDescriptor = load(backend)
-            made = await _begin(loaded, descriptor, each, opened, before_write=full_disk.before_write)
+            made = await _begin(loaded, each, opened, before_write=full_disk.before_write)
             if isinstance(made, IsTold):
                 told.append(made)
             if isinstance(made, Refers):
                 referring.append(made)
-            sinks.append(FullDiskSink(made, full_disk, plugin=backend.title, waits=descriptor.waits))
+            sinks.append(FullDiskSink(made, full_disk, plugin=each.backend.title, waits=each.descriptor.waits))
         opened.pop_all()
     sinks += [FullDiskSink(each, full_disk) for each in after]
     archives = [each for each in sinks if each.takes_exchanges]
@@ -196,36 +201,28 @@ class ReadableSink(msgspec.Struct, frozen=True):
 def readable_sinks(loaded: Loaded, directory: CrawlDirectory) -> Iterator[ReadableSink]:
     """Those of the configuration, with what they have in a directory. Nothing is opened yet."""
     for each in _plugin_sinks(loaded.config, directory.sinks):
-        descriptor: SinkDescriptor = load(find(SINK, each.backend))
+        descriptor, parameters = each.descriptor, _parameters(each, loaded.config)
         if descriptor.read is not None:
-            parameters = _parameters(descriptor, each, loaded.config)
-            options = msgspec.convert(each.options, descriptor.options)
-            has_files = parameters.directory is not None
-            read = partial(descriptor.read, parameters, options)
-            opener = partial(_opened, loaded, descriptor, each) if descriptor.from_records else None
-            yield ReadableSink(each.name, has_files, read, opener)
+            read = partial(descriptor.read, parameters, each.options)
+            opener = partial(_opened, loaded, each) if descriptor.from_records else None
+            yield ReadableSink(each.name, parameters.directory is not None, read, opener)
 
 
 @asynccontextmanager
-async def _opened(loaded: Loaded, descriptor: SinkDescriptor, chosen: _Chosen) -> AsyncIterator[Sink]:
+async def _opened(loaded: Loaded, chosen: _Chosen) -> AsyncIterator[Sink]:
     async with AsyncExitStack() as stack:
-        yield await _begin(loaded, descriptor, chosen, stack)
+        yield await _begin(loaded, chosen, stack)
 
 
 async def _begin(
-    loaded: Loaded,
-    descriptor: SinkDescriptor,
-    chosen: _Chosen,
-    stack: AsyncExitStack,
-    *,
-    before_write: Callable[[], object] | None = None,
+    loaded: Loaded, chosen: _Chosen, stack: AsyncExitStack, *, before_write: Callable[[], object] | None = None
 ) -> Sink:
     """A sink, ready to be written to, which the stack closes. Raises `ConfigError`."""
     try:
-        if "directory" in descriptor.needs:
-            chosen.folder.mkdir(parents=True, exist_ok=True)
-        parameters = _parameters(descriptor, chosen, loaded.config, before_write=before_write)
-        made = descriptor.make(parameters, msgspec.convert(chosen.options, descriptor.options))
+        parameters = _parameters(chosen, loaded.config, before_write=before_write)
+        if parameters.directory is not None:
+            parameters.directory.mkdir(parents=True, exist_ok=True)
+        made = chosen.descriptor.make(parameters, chosen.options)
         stack.push_async_callback(made.aclose)
         if isinstance(made, Begins):
             await made.begin()
@@ -236,9 +233,8 @@ async def _begin(
 
 def _refused(loaded: Loaded, chosen: _Chosen, error: ValueError) -> ConfigError:
     """The error of a sink that can't begin, which names that of a plug-in."""
-    backend = find(SINK, chosen.backend)
-    if not (backend.is_ours or isinstance(error, PluginRefused)):
-        error = backend.refuse(error, what="can't begin")
+    if not (chosen.backend.is_ours or isinstance(error, PluginRefused)):
+        error = chosen.backend.refuse(error, what="can't begin")
     return loaded.refuse(chosen.key, str(error))
 
 
@@ -259,11 +255,11 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
             "earlier": [str(place) for place in earlier_places(output.dedupe_against)],
             "earlier_index": str(earlier_index(directory)),
         }
-        found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))
+        found.insert(0, _Chosen("output.warc", find(SINK, "warc"), "warc", directory.warc, warc))
     if output.records:
         # Records go last, so that a record promises that its page is in all other sinks.
         records = {"max_bytes": output.records_max_bytes}
-        found.append(_Chosen("output.records", "records", "records", directory.records, records))
+        found.append(_Chosen("output.records", find(SINK, "records"), "records", directory.records, records))
     return found
 
 
@@ -271,17 +267,13 @@ def _plugin_sinks(config: Config, directory: Path) -> list[_Chosen]:
     output = config.output
     asked = [("output.sinks", OutputSink(backend=each)) for each in output.sinks]
     asked += [(f"output.sink[{number}]", each) for number, each in enumerate(output.sink, start=1)]
-    return [
-        _Chosen(key, each.backend, name := each.name or each.backend.replace(":", "-"), directory / name, each.options)
-        for key, each in asked
-    ]
+    named = ((key, each, each.name or each.backend.replace(":", "-")) for key, each in asked)
+    return [_Chosen(key, find(SINK, each.backend), name, directory / name, each.options) for key, each, name in named]
 
 
-def _parameters(
-    descriptor: SinkDescriptor, chosen: _Chosen, config: Config, *, before_write: Callable[[], object] | None = None
-) -> SinkParameters:
+def _parameters(chosen: _Chosen, config: Config, *, before_write: Callable[[], object] | None = None) -> SinkParameters:
     return SinkParameters(
-        directory=chosen.folder if "directory" in descriptor.needs else None,
+        directory=chosen.folder if "directory" in chosen.descriptor.needs else None,
         durability=config.frontier.durability,
         about=_about(config),
         before_write=before_write,
