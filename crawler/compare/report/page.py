@@ -1,6 +1,6 @@
 """The report for a browser: one HTML file with its plots."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -11,9 +11,8 @@ from crawler.compare.statistics import Spread
 from crawler.html_document import html_document
 from crawler.status import size
 
-_COSTS = ("set", "memory", "bytes/URL", "process", "peak", "disk", "lost", "rate", "own estimate", "agrees")
-_SPEEDS = ("set", "links/s", "new/s", "known/s", "p50", "p99", "dump", "load", "snapshot")
-_GROWTH = ("set", "capacity", "splits", "p99.9", "slowest", "beyond: URLs", "memory", "rate", "lost")
+_Column = tuple[str, Callable[[Row], str]]
+"""The name of a column, and its cell of a row."""
 _EMPTY = "<td></td>"
 
 
@@ -54,113 +53,31 @@ def _work(report: Report, work: ReportedWork, plots: Sequence[str], colours: Map
     if plots:
         figures = "".join(f'<figure class="card">{svg}</figure>' for svg in plots)
         elements.append(f'<div class="plots">{figures}</div>')
+    measured = [row for row in rows if row.bytes is not None]
     if any(row.pages is not None for row in rows):
-        elements.append(
-            _table(("set", "pages", "missing", "pages/s", "memory"), (_crawl_cells(row, colours) for row in rows))
-        )
+        elements.append(_figures(_CRAWLS, rows, colours))
     elif rows:
-        elements.append("<h3>Memory and losses</h3>" + _table(_COSTS, (_cost_cells(row, colours) for row in rows)))
-        measured = [row for row in rows if row.bytes is not None]
-        elements.append("<h3>Speed</h3>" + _table(_SPEEDS, (_speed_cells(row, colours) for row in measured)))
-        elements.append("<h3>Growth</h3>" + _table(_GROWTH, (_growth_cells(row, colours) for row in measured)))
+        elements.append("<h3>Memory and losses</h3>" + _figures(_COSTS, rows, colours))
+        elements.append("<h3>Speed</h3>" + _figures(_SPEEDS, measured, colours))
+        elements.append("<h3>Growth</h3>" + _figures(_GROWTH, measured, colours))
     if work.stands_for:
-        elements.append(_extrapolation(work.stands_for, rows, colours))
-    if any(row.server_cpu_s is not None for row in rows):
-        elements.append(_on_servers(rows, colours))
+        head = f"<h3>Extrapolated to {work.stands_for:,} URLs, in proportion (not measured)</h3>"
+        elements.append(head + _figures(_extrapolated(work.stands_for), measured, colours))
+    if on_servers := [row for row in rows if row.server_cpu_s is not None]:
+        elements.append("<h3>On the server</h3>" + _figures(_ON_SERVERS, on_servers, colours))
     if any(row.forgotten is not None for row in rows):
-        elements.append(_forgetting(rows, colours))
+        elements.append("<h3>Forgetting</h3>" + _figures(_FORGETTING, measured, colours))
     if work.problems:
         elements.append(f'<ul class="problems">{"".join(f"<li>{escape(each)}</li>" for each in work.problems)}</ul>')
     return f"<section>{''.join(elements)}</section>"
 
 
-def _cost_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
-    if row.bytes is None:
-        return _failure_cells(row, colours, len(_COSTS))
-    return [
-        _name(row, colours),
-        _cell(f"&lt; {_bytes(row.noise_bytes)}" if row.is_faint else _bytes(row.bytes)),
-        _cell("" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.2f}"),
-        *(_cell(_bytes(each)) for each in (row.steady_bytes, row.peak_bytes, row.disk_bytes or None)),
-        _cell(number(row.lost)),
-        _cell(share(row.rate)),
-        _cell(share(row.estimated_rate)),
-        _verdict(row.agrees),
-    ]
-
-
-def _speed_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
-    return [
-        _name(row, colours),
-        *(_cell(_speed(each)) for each in (row.links_per_s, row.new_per_s, row.known_per_s)),
-        *(_cell(_time(each)) for each in (row.p50_s, row.p99_s, row.dump_s, row.load_s)),
-        _cell(_bytes(row.snapshot_bytes)),
-    ]
-
-
-def _growth_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
-    return [
-        _name(row, colours),
-        *(_cell(number(each)) for each in (row.capacity, row.splits)),
-        *(_cell(_time(each)) for each in (row.p999_s, row.slowest_s)),
-        _cell(number(row.past)),
-        _cell(_bytes(row.bytes_past)),
-        *(_cell(share(each)) for each in (row.rate_past, row.loss_past)),
-    ]
-
-
-def _crawl_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
-    if row.pages is None:
-        return _failure_cells(row, colours, 5)
-    return [
-        _name(row, colours),
-        _cell(f"{row.pages:,}"),
-        _cell(f"{row.pages_missing:,}"),
-        _cell(f"{row.pages_per_s or 0:,.0f}"),
-        _cell(_bytes(row.bytes)),
-    ]
-
-
-def _extrapolation(urls: int, rows: Sequence[Row], colours: Mapping[str, str]) -> str:
+def _extrapolated(urls: int) -> tuple[_Column, ...]:
     """Memory extrapolated to the size that the work stands for."""
-    cells = (
-        [_name(row, colours), _cell(_bytes(round(row.bytes * urls / max(1, row.distinct)))), _cell(_bytes(row.bytes))]
-        for row in rows
-        if row.bytes is not None
+    return (
+        (f"at {urls:,} (extrapolated)", lambda row: _size(round((row.bytes or 0) * urls / max(1, row.distinct)))),
+        ("measured here", lambda row: _size(row.bytes)),
     )
-    head = f"<h3>Extrapolated to {urls:,} URLs, in proportion (not measured)</h3>"
-    return head + _table(("set", f"at {urls:,} (extrapolated)", "measured here"), cells)
-
-
-def _on_servers(rows: Sequence[Row], colours: Mapping[str, str]) -> str:
-    cells = (
-        [
-            _name(row, colours),
-            _cell(_bytes(row.server_bytes)),
-            _cell("" if row.server_bytes is None else f"{row.server_bytes / max(1, row.distinct):.2f}"),
-            _cell(cpu_of(row.server_cpu_s)),
-            _cell(f"{1 / max(1e-9, row.server_cpu_s.median):,.0f}"),
-        ]
-        for row in rows
-        if row.server_cpu_s is not None
-    )
-    columns = ("set", "memory", "bytes/URL", "CPU/link", "links/s of a core")
-    return "<h3>On the server</h3>" + _table(columns, cells)
-
-
-def _forgetting(rows: Sequence[Row], colours: Mapping[str, str]) -> str:
-    cells = (
-        [
-            _name(row, colours),
-            _cell("can't" if row.forgotten is None else f"{row.forgotten:.2%}"),
-            _cell(_speed(row.forgotten_per_s)),
-            _cell(number(row.wrongly_forgotten)),
-        ]
-        for row in rows
-        if row.bytes is not None
-    )
-    columns = ("set", "forgotten", "per second", "others forgotten too")
-    return "<h3>Forgetting</h3>" + _table(columns, cells)
 
 
 def _findings(report: Report) -> str:
@@ -184,6 +101,17 @@ def _findings(report: Report) -> str:
     return f"<section><h2>Expected and found</h2>{_table(columns, rows)}</section>"
 
 
+def _figures(columns: Sequence[_Column], rows: Iterable[Row], colours: Mapping[str, str]) -> str:
+    """A table with a row for each set, and why others have no figures."""
+    cells = (
+        [_name(row, colours), *(cell(row) for _, cell in columns)]
+        if row.bytes is not None or row.pages is not None
+        else _failure_cells(row, colours, len(columns))
+        for row in rows
+    )
+    return _table(("set", *(name for name, _ in columns)), cells)
+
+
 def _table(columns: Sequence[str], rows: Iterable[list[str]]) -> str:
     """A table without empty columns."""
     rows = list(rows)
@@ -203,7 +131,7 @@ def _name(row: Row, colours: Mapping[str, str]) -> str:
 
 def _failure_cells(row: Row, colours: Mapping[str, str], columns: int) -> list[str]:
     why = escape(row.failed or "not measured yet")
-    return [_name(row, colours), f'<td class="text problem" colspan="{columns - 1}">{why}</td>']
+    return [_name(row, colours), f'<td class="text problem" colspan="{columns}">{why}</td>']
 
 
 def _cell(content: str) -> str:
@@ -218,16 +146,74 @@ def _verdict(value: bool | None) -> str:
     return {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: _EMPTY}[value]
 
 
-def _bytes(value: int | None) -> str:
-    return "" if value is None else size(value)
+def _size(value: int | None) -> str:
+    return _cell("" if value is None else size(value))
 
 
 def _speed(found: Spread | None) -> str:
     apart = f" <small>±{found.share:.0%}</small>" if found is not None and found.samples > 1 else ""
-    return rate_of(found) + apart
+    return _cell(rate_of(found) + apart)
 
 
 def _time(found: Spread | None) -> str:
     if found is None:
-        return ""
-    return f"{found.median * 1e6:.1f} µs" if found.median < 1e-3 else f"{found.median * 1e3:.1f} ms"
+        return _EMPTY
+    return _cell(f"{found.median * 1e6:.1f} µs" if found.median < 1e-3 else f"{found.median * 1e3:.1f} ms")
+
+
+def _ratio(part: float | None, whole: float = 1.0) -> str:
+    return _cell("" if part is None else f"{part / whole:.2f}")
+
+
+def _links_of_a_core(found: Spread | None) -> str:
+    return _cell("" if found is None else f"{1 / max(1e-9, found.median):,.0f}")
+
+
+_COSTS: tuple[_Column, ...] = (
+    ("memory", lambda row: _cell(f"&lt; {size(row.noise_bytes)}") if row.is_faint else _size(row.bytes)),
+    ("bytes/URL", lambda row: _ratio(None if row.is_faint else row.bytes_per_url)),
+    ("process", lambda row: _size(row.steady_bytes)),
+    ("peak", lambda row: _size(row.peak_bytes)),
+    ("disk", lambda row: _size(row.disk_bytes or None)),
+    ("lost", lambda row: _cell(number(row.lost))),
+    ("rate", lambda row: _cell(share(row.rate))),
+    ("own estimate", lambda row: _cell(share(row.estimated_rate))),
+    ("agrees", lambda row: _verdict(row.agrees)),
+)
+_SPEEDS: tuple[_Column, ...] = (
+    ("links/s", lambda row: _speed(row.links_per_s)),
+    ("new/s", lambda row: _speed(row.new_per_s)),
+    ("known/s", lambda row: _speed(row.known_per_s)),
+    ("p50", lambda row: _time(row.p50_s)),
+    ("p99", lambda row: _time(row.p99_s)),
+    ("dump", lambda row: _time(row.dump_s)),
+    ("load", lambda row: _time(row.load_s)),
+    ("snapshot", lambda row: _size(row.snapshot_bytes)),
+)
+_GROWTH: tuple[_Column, ...] = (
+    ("capacity", lambda row: _cell(number(row.capacity))),
+    ("splits", lambda row: _cell(number(row.splits))),
+    ("p99.9", lambda row: _time(row.p999_s)),
+    ("slowest", lambda row: _time(row.slowest_s)),
+    ("beyond: URLs", lambda row: _cell(number(row.past))),
+    ("memory", lambda row: _size(row.bytes_past)),
+    ("rate", lambda row: _cell(share(row.rate_past))),
+    ("lost", lambda row: _cell(share(row.loss_past))),
+)
+_CRAWLS: tuple[_Column, ...] = (
+    ("pages", lambda row: _cell(number(row.pages))),
+    ("missing", lambda row: _cell(number(row.pages_missing))),
+    ("pages/s", lambda row: _cell(f"{row.pages_per_s or 0:,.0f}")),
+    ("memory", lambda row: _size(row.bytes)),
+)
+_ON_SERVERS: tuple[_Column, ...] = (
+    ("memory", lambda row: _size(row.server_bytes)),
+    ("bytes/URL", lambda row: _ratio(row.server_bytes, max(1, row.distinct))),
+    ("CPU/link", lambda row: _cell(cpu_of(row.server_cpu_s))),
+    ("links/s of a core", lambda row: _links_of_a_core(row.server_cpu_s)),
+)
+_FORGETTING: tuple[_Column, ...] = (
+    ("forgotten", lambda row: _cell("can't" if row.forgotten is None else f"{row.forgotten:.2%}")),
+    ("per second", lambda row: _speed(row.forgotten_per_s)),
+    ("others forgotten too", lambda row: _cell(number(row.wrongly_forgotten))),
+)
