@@ -11,7 +11,7 @@ import msgspec
 
 from crawler.operate.diff.forms import Answer
 from crawler.operate.report.lists.last_visits import LastVisits
-from crawler.operate.report.lists.temporary import Rows, temporary_database
+from crawler.operate.report.lists.temporary import temporary_database
 from crawler.page import LinkKind, counts_as_page
 from crawler.write.records import extents_now, read_extents
 
@@ -76,7 +76,6 @@ def read_side(
 ) -> int:
     """Read the visits of one side from directories of records, and return how many URLs are pages. A URL counts by its
     last visit until then; None means now."""
-    rows = Rows(database, "INSERT OR REPLACE INTO urls VALUES (?, ?, ?, ?, ?, ?)")
     extents = extents_now(*directories)
     ends = [_end(of_one, until) for of_one in extents]
 
@@ -96,8 +95,8 @@ def read_side(
                 continue
             name, body = name_of(renaming(visit.url)), visit.digest if visit.size_bytes else None
             answer = msgspec.json.encode(_answer(visit, renaming)).decode()
-            rows.add(name, side, int(page), visit.number, body, answer)
-    rows.write()
+            row = name, side, int(page), visit.number, body, answer
+            database.execute("INSERT OR REPLACE INTO urls VALUES (?, ?, ?, ?, ?, ?)", row)
     found = database.execute("SELECT count(*) FROM urls WHERE side = ? AND is_page", (side,)).fetchone()
     return int(found[0])
 

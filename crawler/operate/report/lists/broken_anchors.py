@@ -8,7 +8,6 @@ from typing import Final
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.forms import BrokenAnchor
 from crawler.operate.report.lists.listed import Listed
-from crawler.operate.report.lists.temporary import Rows
 from crawler.page.anchors import Anchors
 
 _REMEMBERED: Final = 256
@@ -22,7 +21,6 @@ class BrokenAnchors:
         self._database = database
         self._canonical = canonical
         self._endings = endings
-        self._rows = Rows(database, "INSERT OR REPLACE INTO anchors VALUES (?, ?)")
         self._anchors_at = lru_cache(_REMEMBERED)(self._find)
         self.pages = 0
         """How many tell their anchors."""
@@ -31,11 +29,11 @@ class BrokenAnchors:
     def add(self, listed: Listed) -> None:
         if listed.anchors is not None:
             self.pages += 1
-            self._rows.add(self._canonical(listed.url), listed.anchors)
+            row = self._canonical(listed.url), listed.anchors
+            self._database.execute("INSERT OR REPLACE INTO anchors VALUES (?, ?)", row)
 
     def rows(self, records: Iterable[Listed]) -> Iterator[BrokenAnchor]:
         """Page by page, as they were written."""
-        self._rows.write()
         for listed in records:
             for own in listed.broken_fragments or ():
                 yield BrokenAnchor(url=f"{listed.url}#{own}", page=listed.url, anchor=None, kind="link")

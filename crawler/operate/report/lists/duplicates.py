@@ -7,7 +7,6 @@ from typing import Final
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.forms import Duplicate
 from crawler.operate.report.lists.listed import Listed
-from crawler.operate.report.lists.temporary import Rows
 from crawler.page import counts_as_page
 
 _TABLE: Final = """
@@ -29,7 +28,6 @@ class Duplicates:
     def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
         self._database = database
         self._canonical = canonical
-        self._rows = Rows(database, "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)")
         database.execute(_TABLE)
 
     def add(self, listed: Listed) -> None:
@@ -39,14 +37,12 @@ class Duplicates:
         if canonical is not None and self._canonical(canonical) == self._canonical(listed.url):
             canonical = None
         near = listed.near_duplicate_of if listed.duplicate_of is None else None
-        self._rows.add(
-            listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance
-        )
+        row = listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance
+        self._database.execute("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def rows(self) -> Iterator[Duplicate]:
         """Those with the same body, together; then those that name another page; then others with almost the same
         text."""
-        self._rows.write()
         for url, first, size, count, is_first in self._database.execute(_SAME_BODY):
             if count > 1 and not is_first:
                 yield Duplicate(url=url, of=first, by="body", bytes=size)

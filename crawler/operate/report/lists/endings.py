@@ -9,7 +9,7 @@ import msgspec
 from crawler.discover.links.filter import LinkRefusal
 from crawler.operate.report.counting import has_failed
 from crawler.operate.report.lists.listed import Listed
-from crawler.operate.report.lists.temporary import Rows
+from crawler.operate.report.lists.temporary import add_tables
 from crawler.page import EMBEDDED, REDIRECTS, LinkKind
 from crawler.url.urls import BadUrl, join
 
@@ -56,15 +56,13 @@ class Endings:
     def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
         self._database = database
         self._canonical = canonical
-        self._rows = Rows(database, _ADD)
-        self._link_texts = Rows(database, "INSERT OR IGNORE INTO link_texts VALUES (?, ?, ?)")
-        database.executescript(_TABLES)
+        add_tables(database, _TABLES)
 
     def add(self, listed: Listed) -> None:
         """If a URL redirects to itself, as to set a cookie, what comes later counts."""
         name = self._canonical(listed.url)
         target = None if listed.redirect is None else self._canonical(_absolute(listed.redirect, listed.url))
-        self._rows.add(
+        row = (
             name,
             listed.url,
             listed.status,
@@ -76,15 +74,16 @@ class Endings:
             listed.anchor,
             None if target is None else next((each for each in _LOST if each in (listed.refused or ())), None),
         )
+        self._database.execute(_ADD, row)
 
     def add_earlier(self, listed: Listed) -> None:
         """A visit of a URL that was fetched again: the record of the first one has the text of the link to it."""
         if listed.via is not None and listed.anchor is not None:
-            self._link_texts.add(self._canonical(listed.url), listed.via, listed.anchor)
+            row = self._canonical(listed.url), listed.via, listed.anchor
+            self._database.execute("INSERT OR IGNORE INTO link_texts VALUES (?, ?, ?)", row)
 
     def follow(self, url: str) -> Ending:
         """Where a URL leads. A URL that is no redirect leads to itself."""
-        self._rows.write()
         name, shown = self._canonical(url), url
         seen: set[str] = set()
         lost: str | None = None
@@ -124,8 +123,6 @@ class Endings:
 
     def _leads(self, condition: str) -> Iterator[tuple["Lead", bool]]:
         """Each with whether it is dead itself."""
-        self._rows.write()
-        self._link_texts.write()
         for name, url, status, kind, via, anchor, is_dead in self._database.execute(
             f"SELECT name, url, status, kind, via, {_ANCHOR}, is_dead FROM endings "  # noqa: S608 - no values in it
             f"WHERE {condition} ORDER BY name"

@@ -7,9 +7,12 @@ from typing import Final, Protocol
 
 from crawler.discover.marks import EXTERNAL, after_redirect
 from crawler.operate.report.lists.endings import Canonical
-from crawler.operate.report.lists.temporary import Rows
 from crawler.page import EMBEDDED, LinkKind
 
+_ADD: Final = (
+    "INSERT INTO visits VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+    "last = max(last, excluded.last), current = max(current, excluded.current)"
+)
 _MAY_BE_TARGETS: Final = frozenset({LinkKind.REDIRECT, LinkKind.EXTERNAL, *EMBEDDED})
 
 
@@ -47,18 +50,13 @@ class LastVisits:
     ) -> None:
         self._database = database
         self._canonical = canonical
-        rows = Rows(
-            database,
-            "INSERT INTO visits VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-            "last = max(last, excluded.last), current = max(current, excluded.current)",
-        )
         self._has_any = False
         database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, last INTEGER, current INTEGER) WITHOUT ROWID")
         for visit in visits:
             if has_forgotten or visit.visit > 1:
                 self._has_any = True
-                rows.add(self._name(visit), visit.number, 0 if _tells_nothing(visit) else visit.number)
-        rows.write()
+                row = self._name(visit), visit.number, 0 if _tells_nothing(visit) else visit.number
+                database.execute(_ADD, row)
 
     def is_current(self, visit: AnyVisit) -> bool:
         return not _tells_nothing(visit) and self.judge(visit)[1]

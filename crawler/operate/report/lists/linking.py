@@ -10,6 +10,7 @@ from crawler.operate.report.counting import has_failed
 from crawler.operate.report.lists.endings import Canonical, Endings, Lead
 from crawler.operate.report.lists.forms import DeadLink, RedirectLink
 from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.temporary import add_tables
 from crawler.page import LinkKind
 from crawler.url.urls import join
 
@@ -42,7 +43,7 @@ class Linking:
         self.is_whole = False
         """Whether all links are known, not only the first one to each URL."""
         self._taken_back: set[str] = set()
-        database.executescript(_TABLES)
+        add_tables(database, _TABLES)
 
     def want(self, leads: Iterable[Lead]) -> int:
         """Returns how many these are."""
@@ -60,10 +61,8 @@ class Linking:
 
     def read(self, records: Iterable[Listed]) -> None:
         """Read the links of pages. Those to other URLs cost a look into memory."""
-        self._database.execute("BEGIN")
         for listed in records:
             self._add(listed)
-        self._database.execute("COMMIT")
 
     def _add(self, listed: Listed) -> None:
         has_links = listed.link_details is not None or listed.references is not None

@@ -7,7 +7,7 @@ from typing import Final
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.forms import FoundPage
 from crawler.operate.report.lists.listed import Listed, is_html_page, named_in_sitemap
-from crawler.operate.report.lists.temporary import Rows
+from crawler.operate.report.lists.temporary import add_tables
 from crawler.page import LinkKind
 
 _TABLES: Final = """
@@ -15,6 +15,7 @@ _TABLES: Final = """
     CREATE TABLE linked (name TEXT PRIMARY KEY, page TEXT) WITHOUT ROWID;
     CREATE TABLE html (name TEXT PRIMARY KEY, url TEXT, kind TEXT, via TEXT) WITHOUT ROWID;
 """
+_NAME: Final = "INSERT OR IGNORE INTO named VALUES (?)"
 _LINK: Final = (
     "INSERT INTO linked VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET page = NULL WHERE page IS NOT excluded.page"
 )
@@ -33,36 +34,32 @@ class Orphans:
         self._database = database
         self._canonical = canonical
         self._endings = endings
-        database.executescript(_TABLES)
-        self._named = Rows(database, "INSERT OR IGNORE INTO named VALUES (?)")
-        self._linked = Rows(database, _LINK)
-        self._html = Rows(database, "INSERT OR REPLACE INTO html VALUES (?, ?, ?, ?)")
+        add_tables(database, _TABLES)
         self.unread = 0
         """HTML pages whose links nobody knows."""
         for name in seeds:
-            self._linked.add(name, None)
+            database.execute(_LINK, (name, None))
 
     def add(self, listed: Listed) -> None:
         name = self._canonical(listed.url)
         if listed.kind in _NAMED:
-            self._named.add(name)
+            self._database.execute(_NAME, (name,))
         if _is_home(listed.url):
-            self._linked.add(name, None)
+            self._database.execute(_LINK, (name, None))
         if is_html_page(listed):
             self.unread += listed.link_details is None
-            self._html.add(name, listed.url, listed.kind, listed.via)
+            row = name, listed.url, listed.kind, listed.via
+            self._database.execute("INSERT OR REPLACE INTO html VALUES (?, ?, ?, ?)", row)
         for named in named_in_sitemap(listed):
-            self._named.add(named)
+            self._database.execute(_NAME, (named,))
         for link in listed.link_details or ():
             if link.kind in _LINKS:
-                self._linked.add(link.canonical or link.url, name)
+                self._database.execute(_LINK, (link.canonical or link.url, name))
 
     def rows(self) -> Iterator[FoundPage]:
         """In the order of URLs; none if the links of any page are unknown."""
         if self.unread:
             return
-        for rows in (self._named, self._linked, self._html):
-            rows.write()
         self._follow_redirects()
         for url, kind, via in self._database.execute(
             "SELECT url, kind, via FROM html JOIN named USING (name) LEFT JOIN linked USING (name) "
@@ -72,14 +69,11 @@ class Orphans:
 
     def _follow_redirects(self) -> None:
         """Where a redirect leads is named and linked as the redirect is."""
-        named = Rows(self._database, "INSERT OR IGNORE INTO named SELECT ? FROM named WHERE name = ?")
-        linked = Rows(self._database, _LINK.replace("VALUES (?, ?)", "SELECT ?, page FROM linked WHERE name = ?"))
+        link = _LINK.replace("VALUES (?, ?)", "SELECT ?, page FROM linked WHERE name = ?")
         for lead in self._endings.redirects():
             names = self._canonical(lead.end.url), lead.name
-            named.add(*names)
-            linked.add(*names)
-        named.write()
-        linked.write()
+            self._database.execute("INSERT OR IGNORE INTO named SELECT ? FROM named WHERE name = ?", names)
+            self._database.execute(link, names)
 
 
 def _is_home(url: str) -> bool:
