@@ -4,7 +4,7 @@
 """
 
 import hashlib
-from base64 import b32encode
+from base64 import b32decode, b32encode
 
 try:
     from crawler.page import _digests as compiled
@@ -26,6 +26,11 @@ def digest_text(sha1: bytes, /) -> str:
 
 def digest_text_in_python(sha1: bytes, /) -> str:
     return f"sha1:{b32encode(sha1).decode()}"
+
+
+def digest_bytes(text: str | None, /) -> bytes | None:
+    """The SHA-1 of a digest as `body_digest` writes it; None for None. Raises `ValueError`."""
+    return None if text is None else b32decode(text.removeprefix("sha1:"))
 
 
 def key_of(text: str, /) -> int:

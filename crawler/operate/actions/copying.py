@@ -7,11 +7,12 @@ import msgspec
 from crawler.control.replies import ExportPiece, Imported
 from crawler.control.requests import Export, Import
 from crawler.operate.actions.exported import Line, line_of, read_line
-from crawler.operate.actions.forms import digest_bytes, seconds
+from crawler.operate.actions.forms import seconds
 from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.actions.urls import read_target
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recovering
+from crawler.page.digests import digest_bytes
 from frontier import CrawlUrl, Damaged, LedgerEntry, UrlState
 
 

@@ -5,8 +5,9 @@ from typing import Annotated, Final
 import msgspec
 
 from crawler.control.requests import MAX_PRECEDENCE
-from crawler.operate.actions.forms import digest_bytes, moment, seconds
+from crawler.operate.actions.forms import moment, seconds
 from crawler.page import LinkKind, digest_text
+from crawler.page.digests import digest_bytes
 from frontier import KnownUrl, UrlState
 
 MAX_LINK_COUNT: Final = 1 << 53

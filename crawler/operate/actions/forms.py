@@ -1,6 +1,5 @@
 """Values of the frontier in the forms of replies: the same as in records, so that one program reads both."""
 
-import base64
 from datetime import UTC, datetime
 from typing import Final
 
@@ -26,11 +25,6 @@ def seconds(when: str | None) -> float:
     if not 0 <= found < _END_S:
         raise ValueError(f"{when} is not between the years 1970 and 9999")
     return found
-
-
-def digest_bytes(text: str | None) -> bytes | None:
-    """The bytes of a digest as records write it. Raises `ValueError`."""
-    return None if text is None else base64.b32decode(text.removeprefix("sha1:"))
 
 
 def queue_form(queue: QueueStatus) -> QueueForm:

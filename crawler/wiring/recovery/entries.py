@@ -1,6 +1,5 @@
 """URLs and ledger entries from records and archived pages."""
 
-import base64
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
@@ -12,6 +11,7 @@ from config import Config
 from crawler.discover.marks import EXTERNAL, after_redirect, is_after_redirect, is_check, name_of_page
 from crawler.discover.precedence import parallel_key
 from crawler.page import EMBEDDED, LinkKind, PageRecord
+from crawler.page.digests import digest_bytes
 from crawler.record import has_copy, note_of, seed_without_scheme
 from crawler.url.urls import UrlReader
 from crawler.wiring.queue_settings import parallel_queues
@@ -114,7 +114,7 @@ def _seconds(moment: str | None) -> float | None:
 def _sha1(digest: str | None) -> bytes | None:
     """The bytes of a digest; None if it is not known, or damaged."""
     try:
-        return None if digest is None else base64.b32decode(digest.removeprefix("sha1:"))
+        return digest_bytes(digest)
     except ValueError:
         return None
 
