@@ -11,7 +11,7 @@ import msgspec
 from crawler.export.captures import Location
 from crawler.export.columns import Column, Kind, Row, Table, Value, columns
 from crawler.page import LinkKind, PageRecord
-from crawler.url.hosts import Suffixes, public_suffixes, split_port, surt_host
+from crawler.url.hosts import public_suffixes, split_port, surt_host
 from crawler.url.urls import path_of
 
 VERSION: Final = 1
@@ -124,8 +124,5 @@ def _host_values(host: str) -> Row:
         return (host, *(None,) * 9, host)
     labels = host.rstrip(".").split(".")
     parts = [labels[-at] if at <= len(labels) else None for at in range(1, 6)]
-    return (host, *parts, *_suffix_values(suffixes), ".".join(reversed(labels)))
-
-
-def _suffix_values(suffixes: Suffixes) -> Row:
-    return suffixes.registry_suffix, suffixes.registered_domain, suffixes.private_suffix, suffixes.private_domain
+    of_suffixes = suffixes.registry_suffix, suffixes.registered_domain, suffixes.private_suffix, suffixes.private_domain
+    return (host, *parts, *of_suffixes, ".".join(reversed(labels)))

@@ -102,7 +102,8 @@ class Interceptor:
         self._devtools.post("Fetch.failRequest", params, session=request.session)
 
     async def _load(self, request: SubRequest) -> None:
-        task = _current_task()
+        task = asyncio.current_task()
+        assert task is not None
         try:
             async with self._slots:
                 self._asked_at[task] = asyncio.get_running_loop().time()
@@ -125,9 +126,3 @@ class Interceptor:
             self.tasks.pop(task, None)
             self._asked_at.pop(task, None)
             self._on_change()
-
-
-def _current_task() -> asyncio.Task[None]:
-    task = asyncio.current_task()
-    assert task is not None
-    return task

@@ -79,15 +79,20 @@ def _for_work(work: str, rows: Sequence[Row], requirements: Requirements) -> lis
             sure=_certainty(best, here or remote, requirements),
         )
     ]
-    beyond = [_with_memory_beyond(row) for row in here or remote if row.past is not None and row.bytes_past is not None]
+    beyond = [
+        msgspec.structs.replace(row, bytes=row.bytes_past)
+        for row in here or remote
+        if row.past is not None and row.bytes_past is not None
+    ]
     growing = [row for row in beyond if _fits(row, row.loss_past, requirements)]
     if growing and best.competitor not in [row.competitor for row in growing]:
         safe = _least(growing)
+        times = figure((safe.past or 0) / max(1, safe.distinct))
         found.append(
             Advice(
                 work=work,
                 competitor=safe.competitor,
-                text=f"If there may be {_times_text(safe)} as many: {_name_and_size(safe)}. At {safe.past:,} URLs "
+                text=f"If there may be {times} times as many: {_name_and_size(safe)}. At {safe.past:,} URLs "
                 f"it lost {_one_in(safe.loss_past)}, {best.competitor} {_one_in(best.loss_past)}.",
                 sure="Measured beyond the work.",
             )
@@ -103,11 +108,6 @@ def _for_work(work: str, rows: Sequence[Row], requirements: Requirements) -> lis
             )
         )
     return found
-
-
-def _with_memory_beyond(row: Row) -> Row:
-    """The row with the memory that the set takes once it has more URLs than the work."""
-    return msgspec.structs.replace(row, bytes=row.bytes_past)
 
 
 def _for_crawl(work: str, rows: Sequence[Row], requirements: Requirements) -> Advice:
@@ -190,7 +190,3 @@ def _one_in(share: float | None) -> str:
     if not share:
         return "none"
     return f"1 in {1 / share:,.0f}" if share < 0.01 else f"{min(share, 1.0):.1%}"
-
-
-def _times_text(row: Row) -> str:
-    return f"{figure((row.past or 0) / max(1, row.distinct))} times"

@@ -50,7 +50,8 @@ class Index:
         if head.kind in _PAYLOADS:
             self._store.executemany("INSERT OR IGNORE INTO payload VALUES (?)", [(key,) for key in payload_keys(head)])
         elif head.has_payload_elsewhere:
-            self._store.execute("INSERT OR IGNORE INTO revisit VALUES (?, ?)", (_wanted_key(head), head.url))
+            wanted = _key(head.digest or "", *(head.refers_to or ()))
+            self._store.execute("INSERT OR IGNORE INTO revisit VALUES (?, ?)", (wanted, head.url))
         else:
             return
         line = line_of(capture, offset=offset, length=length, filename=filename)
@@ -107,10 +108,6 @@ class Index:
 def payload_keys(head: Head) -> list[int]:
     """The keys by which revisit records may refer to a record."""
     return [_key(head.digest or ""), _key(head.digest or "", head.url, head.moment)]
-
-
-def _wanted_key(head: Head) -> int:
-    return _key(head.digest or "", *(head.refers_to or ()))
 
 
 def _key(*parts: str) -> int:

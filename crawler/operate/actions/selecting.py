@@ -38,7 +38,10 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
         urls = [url for entry in entries if (url := again.url(entry)) is not None]
         return await frontier.readmit(urls, whole=request.whole)
 
-    chosen = _Chosen(crawl, request.which, is_wanted=lambda entry: request.which.excluded or _may_be_fetched(entry))
+    def may_be_fetched(entry: LedgerEntry) -> bool:
+        return request.which.excluded or entry.state is not UrlState.EXCLUDED
+
+    chosen = _Chosen(crawl, request.which, is_wanted=may_be_fetched)
     return await _work_on(ledger_reads(crawl), chosen, request.after, readmit)
 
 
@@ -55,10 +58,6 @@ async def forget_selected(crawl: OperatedCrawl, request: ForgetSelected) -> Sele
 
     chosen = _Chosen(crawl, request.which, is_wanted=lambda _: True)
     return await _work_on(ledger_reads(crawl), chosen, request.after, forget)
-
-
-def _may_be_fetched(entry: LedgerEntry) -> bool:
-    return entry.state is not UrlState.EXCLUDED
 
 
 async def _work_on(ledger: LedgerReads, chosen: "_Chosen", after: str, change: _Change) -> Selected:

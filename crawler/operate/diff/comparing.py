@@ -38,10 +38,10 @@ class Compared:
         self._limit = limit
         self._decode = msgspec.json.Decoder(Answer).decode
         self.same = 0
-        self._counts: Counter[Kind] = Counter()
+        self.counts: dict[Kind, int] = dict.fromkeys(KINDS, 0)
         self._fields: Counter[Field] = Counter()
         self._kept: dict[Kind, list[Difference]] = {kind: [] for kind in KINDS}
-        self._more: Counter[Kind] = Counter()
+        self._more: dict[Kind, int] = dict.fromkeys(KINDS, 0)
         database.execute("CREATE INDEX bodies ON urls (body)")
         for _, rows in groupby(database.execute(_ALL), itemgetter(0)):
             sides = {side: (bool(is_page), self._decode(answer)) for _, side, is_page, answer in rows}
@@ -49,16 +49,12 @@ class Compared:
             self._add(was_page, before, is_page, after)
 
     @property
-    def counts(self) -> dict[Kind, int]:
-        return {kind: self._counts[kind] for kind in KINDS}
-
-    @property
     def fields(self) -> dict[Field, int]:
         return dict(self._fields.most_common())
 
     @property
     def more(self) -> dict[Kind, int]:
-        return {kind: self._more[kind] for kind in KINDS if self._more[kind]}
+        return {kind: count for kind, count in self._more.items() if count}
 
     def differences(self) -> Iterator[Difference]:
         for kind in KINDS:
@@ -80,7 +76,7 @@ class Compared:
             kind = "changed" if is_page else "answer"
             if is_page:
                 self._fields.update(fields)
-        self._counts[kind] += 1
+        self.counts[kind] += 1
         if self._only and kind not in self._only and self._only.isdisjoint(fields):
             return
         if self._limit is not None and len(self._kept[kind]) >= self._limit:

@@ -104,13 +104,12 @@ def sum_statuses(parts: Mapping[int, Status]) -> Status:
         visited=sum_visited([each.visited for each in runs]),
         waiting=_why_waiting(parts),
         links_wait=_why_links_wait(parts),
-        connections=_sum_connections([each.connections for each in runs]),
-    )
-
-
-def _sum_connections(counts: Sequence[ConnectionCounts]) -> ConnectionCounts:
-    return ConnectionCounts(
-        **{name: sum(getattr(each, name) for each in counts) for name in ConnectionCounts.__struct_fields__}
+        connections=ConnectionCounts(
+            **{
+                name: sum(getattr(each.connections, name) for each in runs)
+                for name in ConnectionCounts.__struct_fields__
+            }
+        ),
     )
 
 
