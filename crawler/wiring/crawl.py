@@ -130,7 +130,7 @@ async def open_crawl(
             stack,
             latest=lambda: live.loaded.config,
             crawl_delay_of=crawl_delay_s,
-            host_rest_of=lambda key: made.engine.host_rest_s(key),  # noqa: PLW0108 - it is made below
+            host_rest_of=lambda key: live.engine.host_rest_s(key),  # noqa: PLW0108 - it is made below
         )
         with storage.reaching_server(loaded.config):
             # Without a usable file, this crawl keeps the pace of its hosts alone.

@@ -360,7 +360,7 @@ def test_what_the_archive_lacked_counts_until_each_part_has_begun_anew(tmp_path:
 def test_pages_from_before_the_archive_are_fetched_whole_also_if_their_part_was_replaced_before_it_opened(
     tmp_path: Path,
 ) -> None:
-    layout = None
+    layout, second = None, CrawlDirectory(tmp_path)
     for parts in (["part-0", "part-1"], ["part-0.2", "part-1.2"]):
         layout = Layout.after(layout, tmp_path, len(parts))
         write_layout(tmp_path, layout)
