@@ -11,6 +11,7 @@
     machines         what other machines have, so that nobody calls it missing
     sources          where `recover` reads
     settled          which settled URLs it finds there
+    entering         enters them into the frontier
     counting         which links it counts
     archived         the visits of which archives tell
 

@@ -6,7 +6,7 @@ read again from the archive. If it is not there either, only the settled URLs ar
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, closing
 from typing import Final
 
@@ -30,6 +30,7 @@ from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.counting import LinkCounting
+from crawler.wiring.recovery.entering import enter_settled
 from crawler.wiring.recovery.entries import RecordUrls, batches
 from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
@@ -37,7 +38,7 @@ from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
 from crawler.write.warc_reader import Capture, whole_number
-from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
+from frontier import CrawlUrl, Damaged, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
 
 _KINDS: Final = {str(kind): kind for kind in LinkKind}
@@ -76,17 +77,14 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
         stack.push_async_callback(frontier.aclose)
         if not isinstance(frontier, Recovering):
             raise lacks(loaded.config, "be given what only the output of a crawl still knows")
-        settled, found, lost_before = 0, 0, frontier.describe().lost
+        found, lost_before = 0, frontier.describe().lost
         counting = LinkCounting(state, sources.owns)
         counting.note_counted()
         # Without links, what the records have counted is the best that is known.
         knows_links = loaded.config.output.links or loaded.config.output.warc
         # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
         await frontier.set_lost(max(lost_before, 1))
-        for entries in batches(output.settled.entries()):
-            known = filter(None, entries)
-            settled += await frontier.record(_without_counts(known) if knows_links else known)
-            await asyncio.sleep(0)  # so that a signal is heard
+        settled = await enter_settled(frontier, output.settled.entries(), keeps_counts=not knows_links)
         if not knows_links:
             counting.note_counted()
         for links in batches(output.links()):
@@ -111,11 +109,6 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
             unread_elsewhere=len(output.owed),
             pruned=output.count_unknown(pruned),
         )
-
-
-def _without_counts(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
-    """The entries of URLs to which no link has been counted."""
-    return (msgspec.structs.replace(entry, hit_count=0) for entry in entries)
 
 
 def _kinds_of_links(record: PageRecord) -> dict[str, list[LinkKind]]:

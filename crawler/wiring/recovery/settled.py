@@ -206,7 +206,7 @@ class SettledUrls:
         """The entry of a URL, once all is known of it. Visits come from the last to the first."""
         if self._waiting and (later := self._taken_out(visits.entry.canonical)) is not None:
             visits = self._joined(visits, later)
-        if visits.is_copyless or (has_earlier and len(visits.entry.history) < MAX_HISTORY):
+        if visits.is_copyless or has_earlier:
             row = visits.entry.canonical, str(visits.entry.number), _encode(visits), is_own, visits.is_copyless
             self._database.execute("INSERT INTO waiting VALUES (?, ?, ?, ?, ?)", row)
             self._waiting += 1

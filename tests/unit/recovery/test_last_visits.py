@@ -5,6 +5,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,35 @@ def test_a_page_whose_first_record_is_lost_is_known_by_its_last_one(tmp_path: Pa
     assert rebuilt(crawl) == (0, "5 URLs, 0 pending\n")
     ended = command_here("inspect", str(crawl), "fsck")
     assert ended.code == 0, ended
+
+
+def test_a_url_that_was_met_again_after_it_was_forgotten_counts_once_after_a_rebuild(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawled_anew(crawl, {"crawl.seeds": SEEDS}, visits=2)
+    assert generation(crawl) == 0
+    assert rebuilt(crawl)[0] == 0
+    assert generation(crawl) == 0, "visits of the same page are told from each other"
+    for command in (("forget", "--matching", "/same"), ("recrawl", "--whole")):
+        assert command_here(command[0], str(crawl), *command[1:]).code == 0
+    asyncio.run(visit_once(crawl, {"crawl.seeds": SEEDS}, 3))
+    report, known = command_here("report", str(crawl)).out, set(entries(crawl))
+    assert rebuilt(crawl)[0] == 0
+    assert generation(crawl) == 1
+    assert set(entries(crawl)) == known
+    assert counts(command_here("report", str(crawl)).out) == counts(report)
+    for check in ("fsck", "verify"):
+        ended = command_here("inspect", str(crawl), check)
+        assert ended.code == 0, ended
+
+
+def generation(crawl: Path) -> int:
+    state = open_state(stored_configuration(crawl).config, CrawlDirectory(crawl))
+    with closing(state):
+        return state.describe().generation
+
+
+def counts(report: str) -> list[str]:
+    return [line for line in report.splitlines() if line.lstrip().startswith(("URLs", "pages", "answers"))]
 
 
 @pytest.mark.parametrize("visits", [1, 3])

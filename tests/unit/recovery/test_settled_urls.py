@@ -124,7 +124,8 @@ def test_a_history_ends_with_the_last_visits_also_of_a_page_that_had_not_changed
     (entry,) = entries(loaded, crawl, [visited(1, 10, None, etag='"1"'), *unchanged])
     assert (entry.history, entry.etag) == ((-10,) * MAX_HISTORY, '"1"')
     changed = [visited(2 + each, 10 * (2 + each), Change.CHANGED) for each in range(20)]
-    assert entries(loaded, crawl, [visited(1, 10, None), *changed])[0].history == (10,) * MAX_HISTORY
+    (entry,) = entries(loaded, crawl, [visited(1, 10, None), *changed])
+    assert entry.history == (10,) * MAX_HISTORY
 
 
 def test_a_page_that_was_found_again_after_it_was_forgotten_has_the_history_since(tmp_path: Path) -> None:
