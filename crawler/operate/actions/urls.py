@@ -164,7 +164,8 @@ def _settled(entry: LedgerEntry) -> str:
 
 
 async def forget(crawl: OperatedCrawl, texts: Sequence[str]) -> Judged:
-    targets = [read_target(crawl, text) for text in texts]
+    read = [_read_or_refuse(crawl, text) for text in texts]
+    targets = [target for target in read if isinstance(target, Target)]
     frontier = await crawl.frontier()
     before = [await frontier.status_of(target.canonical) for target in targets]
     settled = [entry.canonical for entry in before if entry is not None and entry.state is not UrlState.PENDING]
@@ -172,7 +173,15 @@ async def forget(crawl: OperatedCrawl, texts: Sequence[str]) -> Judged:
         await frontier.forget(settled)
     except CannotForget as error:
         raise Refused(f"nothing was forgotten: {error}") from error
-    return Judged(urls=[_judge_forgotten(target, entry) for target, entry in zip(targets, before, strict=True)])
+    judged = iter([_judge_forgotten(*each) for each in zip(targets, before, strict=True)])
+    return Judged(urls=[next(judged) if isinstance(each, Target) else each for each in read])
+
+
+def _read_or_refuse(crawl: OperatedCrawl, text: str) -> Target | JudgedUrl:
+    try:
+        return discovering.read_url(crawl.loaded.config, text)
+    except ValueError as error:
+        return JudgedUrl(url=text, outcome="invalid", reason=str(error))
 
 
 def _judge_forgotten(target: Target, before: LedgerEntry | None) -> JudgedUrl:

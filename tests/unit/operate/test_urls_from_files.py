@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.codes.exit_codes import COMPLETE, USAGE
+from crawler.codes.exit_codes import COMPLETE, FAILED, USAGE
 from crawler.control.requests import MAX_URLS
 from tests.e2e.operating import command_here
 from tests.unit.test_cli_frontier import ledger, made
@@ -53,6 +53,16 @@ def test_of_a_file_with_too_long_a_url_nothing_is_taken(tmp_path: Path) -> None:
     assert (refused.code, refused.out) == (USAGE, "")
     assert "expected URLs of at most" in refused.err
     assert ledger(crawl) == {}
+
+
+def test_a_line_that_is_no_url_is_named_and_the_others_are_forgotten(tmp_path: Path) -> None:
+    crawl, listed = made(tmp_path / "crawl", hosts=1, fetched=2), tmp_path / "listed.txt"
+    listed.write_text("http://h0.test/p0\nno url at all\nhttp://h0.test/p1\nftp://h0.test/\nhttp://h0.test/never\n")
+    ended = command_here("forget", str(crawl), "--from", str(listed), "--json")
+    judged = [msgspec.json.decode(line, type=dict[str, object]) for line in ended.out.splitlines()]
+    assert [each["outcome"] for each in judged] == ["forgotten", "invalid", "forgotten", "invalid", "unknown"]
+    assert ended.code == FAILED
+    assert list(ledger(crawl)) == ["http://h0.test/p2"]
 
 
 NOT_TEXT = "a\udcff"
