@@ -21,6 +21,7 @@ from crawler.library.result import CrawlResult
 from crawler.library.running import EngineTask
 from crawler.seams import Begins, LinkExtractor, Sink
 from crawler.status import Status, when_done
+from crawler.wiring import seeding
 from crawler.wiring.additions import Additions
 from crawler.wiring.plugins.checks import Method, find_misfit, missing_methods
 from crawler.wiring.plugins.guarded import GuardedExtractor
@@ -209,13 +210,13 @@ class Crawl:
 
     async def add(self, urls: str | Iterable[str], *, force: bool = False) -> int:
         """Add URLs as seeds, and return how many are new. The scope does not refuse them, and includes their hosts, as
-        for other seeds. With `force`, settled URLs are fetched again.
+        for other seeds. With `force`, settled URLs are fetched again, and sent whole.
 
         Raises `TypeError` for what is no text, and `ValueError`, with all URLs that can't be crawled; then none is
         added.
         """
         crawl = self._opened.crawl
-        return await crawl.frontier.add(crawl.read_seeds(checked_urls(urls)), force=force)
+        return await seeding.enqueue(crawl.frontier, crawl.read_seeds(checked_urls(urls)), force=force)
 
     def pause(self, reason: str = "by the program") -> None:
         """Begin no further URL until `resume`. Pages in flight still come. The pause ends with this process.

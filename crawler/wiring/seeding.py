@@ -8,7 +8,7 @@ from crawler.fetch.connect.names import StaticNames
 from crawler.protocols import Discovery
 from crawler.url.seeds import read_seed
 from crawler.url.urls import Target, UrlReader
-from frontier import CrawlUrl
+from frontier import CrawlUrl, Frontier, Recovering
 
 
 def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
@@ -37,6 +37,14 @@ def added_seeds(config: Config, urls: UrlReader, discovery: Discovery, texts: Se
     if problems:
         raise ValueError("\n".join(problems))
     return discovery.seeds(texts)
+
+
+async def enqueue(frontier: Frontier, urls: Sequence[CrawlUrl], *, force: bool) -> int:
+    """Enqueue URLs that somebody names, and return how many are new. With `force`, settled ones come again, and whole:
+    whoever names a page may know that the crawl's copy is cut or wrong, though the server calls it current."""
+    if force and isinstance(frontier, Recovering):
+        return await frontier.add_anew(urls)
+    return await frontier.add(urls, force=force)
 
 
 def _read_all(

@@ -36,16 +36,18 @@ def answer(seen: Seen) -> Script:
 
 async def crawled(server: RawServer, directory: Path, settings: Mapping[str, object]) -> list[CrawledPage]:
     """The pages of a whole crawl."""
-    chosen = {
+    async with Crawl(directory=directory, set={**settings_of(server), **settings}) as crawl:
+        return [page async for page in crawl]
+
+
+def settings_of(server: RawServer) -> dict[str, object]:
+    return {
         "crawl.seeds": ["http://a.test/"],
         "fetch.hosts": {"*.test": f"127.0.0.1:{server.port}"},
         "politeness.min_delay_s": 0,
         "politeness.robots": False,
         "scope.sitemap_paths": [],
-        **settings,
     }
-    async with Crawl(directory=directory, set=chosen) as crawl:
-        return [page async for page in crawl]
 
 
 async def test_records_tables_and_databases_have_the_text_of_pages(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ class _Adding:
         read = [self._read(text) for text in texts]
         urls = [url for url in read if isinstance(url, CrawlUrl)]
         before = [await self._frontier.status_of(url.canonical) for url in urls]
-        await self._frontier.add(urls, force=self._request.force)
+        await seeding.enqueue(self._frontier, urls, force=self._request.force)
         after = [await self._frontier.status_of(url.canonical) for url in urls]
         judged = iter([self._judge(*each) for each in zip(urls, before, after, strict=True)])
         return [next(judged) if isinstance(url, CrawlUrl) else url for url in read]

@@ -1,18 +1,22 @@
-"""`add` doesn't read all seeds of a crawl for each thousand of URLs."""
+"""`add` doesn't read all seeds of a crawl for each thousand of URLs, and asks for whole pages with `--force`."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from config import Loaded
+from crawler import Crawl, read_records
 from crawler.codes.exit_codes import COMPLETE
 from crawler.control.replies import Judged
 from crawler.control.requests import MAX_URLS, Add
 from crawler.library.opening import lock_crawl, open_run
+from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.url.urls import Target, UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.configuration import load
 from tests.e2e.operating import command_here
+from tests.e2e.test_text import settings_of
 from tests.unit.test_cli_frontier import ledger, made
 
 
@@ -50,3 +54,35 @@ async def test_a_running_crawl_has_read_its_seeds_already(tmp_path: Path, reads:
             assert isinstance(judged, Judged)
             assert [each.outcome for each in judged.urls] == ["added", "refused"]
             assert reads == []
+
+
+CUT = b"x" * 3000
+
+
+def answer(seen: Seen) -> Script:
+    headers = (b"Content-Type: text/html", b'ETag: "1"')
+    if seen.header("If-None-Match") == '"1"':
+        return [page(b"", *headers, status=b"304 Not Modified")]
+    return [page(CUT, *headers)]
+
+
+async def run(directory: Path, limit: int, *, forced: bool = False) -> None:
+    async with (
+        raw_server(answer) as server,
+        Crawl(directory=directory, set={**settings_of(server), "fetch.max_body_bytes": limit}) as crawl,
+    ):
+        if forced:
+            assert await crawl.add("http://a.test/", force=True) == 1
+        await crawl.run()
+
+
+@pytest.mark.parametrize("by", ["command", "program"])
+def test_a_page_that_was_cut_is_fetched_to_its_end_once_the_limit_is_raised(by: str, tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    asyncio.run(run(crawl, 1000))
+    if by == "command":
+        assert command_here("add", str(crawl), "http://a.test/", "--force").code == COMPLETE
+    asyncio.run(run(crawl, 10_000, forced=by == "program"))
+    first, second = read_records(crawl / "records")
+    assert (first.truncated, first.size_bytes) == ("length", 1000)
+    assert (second.status, second.truncated, second.size_bytes) == (200, None, len(CUT))
