@@ -5,9 +5,10 @@ Source: https://chromedevtools.github.io/devtools-protocol/.
 
 import asyncio
 import itertools
+import re
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -18,7 +19,13 @@ Call = Callable[..., Awaitable[Any]]
 """Calls a function of JavaScript in a page, with its arguments, and returns its value."""
 
 MAX_MESSAGE_BYTES = 32_000_000
-"""Limit for one message, whose size a page may determine. A browser that exceeds it is given up."""
+"""Limit for one message, whose size a page may determine: that of a request has the body of a POST twice. Of a longer
+message only its ends count."""
+_HEAD_BYTES: Final = 4096
+_TAIL_BYTES: Final = 256
+_LONG_ANSWER: Final = re.compile(rb'\{"id":(\d+)')
+_LONG_REQUEST: Final = re.compile(rb'\{"method":"(Fetch\.requestPaused)","params":\{"requestId":"([^"\\]+)"')
+_SESSION_AT_END: Final = re.compile(rb'"sessionId":"([^"\\]+)"\}\Z')
 
 
 class BrowserGone(Exception):
@@ -52,7 +59,9 @@ class _Message(msgspec.Struct, rename="camel"):
 
 
 class Devtools(asyncio.Protocol):
-    """A connection to one browser. It calls `hear` with each event, in order; `hear` must not block."""
+    """A connection to one browser. It calls `hear` with each event, in order; `hear` must not block. Of a request that
+    is paused, and is too long to be read, the event has nothing but the `requestId`. It leaves out other events that
+    are too long."""
 
     def __init__(self) -> None:
         self.hear: Callable[[Event], None] = ignore
@@ -115,24 +124,25 @@ class Devtools(asyncio.Protocol):
         first, *others = data.split(b"\0")
         self._keep(first)
         for piece in others:
-            message = b"".join(self._pieces)
+            message, is_whole = b"".join(self._pieces), self._pending_bytes <= MAX_MESSAGE_BYTES
             self._pieces.clear()
             self._pending_bytes = 0
             self._keep(piece)
-            self._take(message)
+            self._read(message, is_whole=is_whole)
 
     def _keep(self, piece: bytes) -> None:
         self._pending_bytes += len(piece)
-        if self._pending_bytes > MAX_MESSAGE_BYTES:
-            self.give_up(f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes")
-        elif piece:
+        if piece:
             self._pieces.append(piece)
+        if self._pending_bytes > MAX_MESSAGE_BYTES:
+            kept = b"".join(self._pieces)
+            self._pieces = [kept[:_HEAD_BYTES], kept[-_TAIL_BYTES:]]
 
-    def _take(self, raw: bytes) -> None:
+    def _read(self, raw: bytes, *, is_whole: bool) -> None:
         if self.gone.done():
             return
         try:
-            message = _decoder.decode(raw)
+            message = _decoder.decode(raw) if is_whole else _read_ends(raw)
         except UNREADABLE as error:
             self.give_up(f"it sent an invalid message: {error}")
             return
@@ -146,6 +156,17 @@ class Devtools(asyncio.Protocol):
             answer.set_result(message.result)
         else:
             answer.set_exception(CommandRefused(message.error.message))
+
+
+def _read_ends(ends: bytes) -> _Message:
+    """What the first and the last bytes of a message say that is too long."""
+    if (answer := _LONG_ANSWER.match(ends)) is not None:
+        return _Message(id=int(answer[1]), error=_Error(f"the answer has more than {MAX_MESSAGE_BYTES} bytes"))
+    request, session = _LONG_REQUEST.match(ends), _SESSION_AT_END.search(ends)
+    if request is None or session is None:
+        return _Message()
+    method, number, session_id = request[1].decode(), request[2].decode(), session[1].decode()
+    return _Message(method=method, params={"requestId": number}, session_id=session_id)
 
 
 _decoder = msgspec.json.Decoder(_Message)

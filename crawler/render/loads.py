@@ -87,8 +87,10 @@ class SubRequest(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, params: Mapping[str, Any], session: str | None) -> "SubRequest":
-        """Make it from the parameters of `Fetch.requestPaused`."""
-        request = params["request"]
+        """Make it from the parameters of `Fetch.requestPaused`. A request that was too long to be read is of a kind
+        that we never load."""
+        if (request := params.get("request")) is None:
+            return cls(id=params["requestId"], session=session, url="", method="", kind=None, headers={})
         headers = {name.lower(): value for name, value in request["headers"].items()}
         return cls(
             id=params["requestId"],

@@ -65,11 +65,27 @@ async def test_a_browser_that_speaks_nonsense_is_given_up(pair: Pair, said: byte
         await devtools.ask("A.two")
 
 
-async def test_a_browser_that_says_too_much_at_once_is_given_up(pair: Pair) -> None:
+async def test_of_a_message_that_is_too_long_only_the_ends_count(pair: Pair) -> None:
     devtools, _, writer = pair
-    writer.write(b"x" * (MAX_MESSAGE_BYTES + 1))
-    with pytest.raises(BrowserGone, match="more than"):
+    heard: list[Event] = []
+    devtools.hear = heard.append
+    long = b"x" * MAX_MESSAGE_BYTES
+    paused = b'{"method":"Fetch.requestPaused","params":{"requestId":"job-1.0","request":{"postData":"%s"}},%s}\0'
+    writer.write(paused % (long, b'"sessionId":"AB"'))
+    writer.write(b'{"method":"Page.windowOpen","params":{"url":"%s"},"sessionId":"AB"}\0' % long)
+    writer.write(b"x%s\0" % long)
+    writer.write(b'{"id":1,"result":{}}\0')
+    assert await devtools.ask("A.one") == {}
+    assert [each for each in heard if each.method] == [Event("Fetch.requestPaused", {"requestId": "job-1.0"}, "AB")]
+
+
+async def test_an_answer_that_is_too_long_is_refused(pair: Pair) -> None:
+    devtools, _, writer = pair
+    writer.write(b'{"id":1,"result":{"data":"%s"}}\0' % (b"x" * MAX_MESSAGE_BYTES))
+    with pytest.raises(CommandRefused, match="more than 32000000 bytes"):
         await devtools.ask("A.one")
+    writer.write(b'{"id":2,"result":{}}\0')
+    assert await devtools.ask("A.two") == {}
 
 
 async def test_whoever_waits_is_told_when_the_browser_ends(pair: Pair) -> None:

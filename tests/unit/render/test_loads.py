@@ -281,3 +281,8 @@ async def test_a_script_that_pages_share_is_the_same_for_the_archive_and_frees_t
     assert first.for_archive is second.for_archive
     assert first.for_archive == web.fetched
     assert first.for_archive is not web.fetched
+
+
+def test_a_request_that_was_too_long_to_be_read_does_not_pass() -> None:
+    request = SubRequest.of({"requestId": "7"}, "session")
+    assert (request.id, request.session, loads(Web(got())).passes(request)) == ("7", "session", False)
