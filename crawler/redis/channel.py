@@ -182,9 +182,12 @@ class RedisChannel:
         if asyncio.get_running_loop().time() < self._look_at:
             return
         try:
-            if await self._look() == self._evicted:
+            if (evicted := await self._look()) == self._evicted:
                 return
-            why = "Redis has deleted keys, because its memory was full"
+            if int(evicted or 0) > int(self._evicted or 0):
+                why = "Redis has deleted keys, because its memory was full"
+            else:  # by CONFIG RESETSTAT
+                why = "the statistics of Redis were reset, so nobody knows whether it has deleted keys since"
         except Unreachable as error:
             why = str(error)
         except FAILURES as error:  # no script has run

@@ -71,7 +71,12 @@ async def test_a_server_that_begins_to_delete_keys_is_not_asked_and_what_is_left
         with pytest.raises(Unreachable, match="deleted keys, because its memory was full"):
             await channel.run(step)
         assert not channel.is_connected
-        assert await channel.connect() != memory
+        assert (left := await channel.connect()) != memory
+        await channel.run(step)
+        client.config_resetstat()
+        with pytest.raises(Unreachable, match="statistics of Redis were reset, so nobody knows"):
+            await channel.run(step)
+        assert await channel.connect() != left
         await channel.run(step)
         await channel.aclose()
 
