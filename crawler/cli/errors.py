@@ -102,6 +102,8 @@ def error_text(error: BaseException) -> str:
             text = text if is_there else found_instead(Path(place), is_folder=is_folder)
         if error.errno == errno.EIO:
             text += "; the log of the kernel says which disk failed, and what was saved is kept"
+        if error.errno == errno.EROFS:
+            text += "; mount its file system for writing, too, then run the same command again; what was saved is kept"
         if error.filename and error.errno in (errno.EMFILE, errno.ENFILE):
             limit = "`ulimit -n`" if error.errno == errno.EMFILE else "`sysctl fs.file-max`, for all processes"
             text += f"; raise the limit of open files ({limit}), then run the same command again"

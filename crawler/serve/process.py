@@ -6,6 +6,7 @@ started. Only a child tells its exit code; what the others report is read from t
 """
 
 import asyncio
+import errno
 import fcntl
 import os
 import signal
@@ -17,7 +18,7 @@ from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
-from crawler.codes.exit_codes import FAILED, STOPPED
+from crawler.codes.exit_codes import FAILED, REFUSED, STOPPED
 from crawler.codes.unreadable import UNREADABLE
 from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import READS, CrawlDirectory
@@ -210,7 +211,8 @@ def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_fo
     # Where the disk has no room for messages, either, there is none.
     is_told = bool(lines) and DISK_IS_FULL in lines[-1]
     is_disk_full = code == FAILED and (is_told or _is_full(Path(directory)) or _is_full(output.messages))
-    return Ended(exit_code=code, lines=lines, is_disk_full=is_disk_full)
+    is_read_only = code in (FAILED, REFUSED) and bool(lines) and os.strerror(errno.EROFS) in lines[-1]
+    return Ended(exit_code=code, lines=lines, is_disk_full=is_disk_full, is_read_only=is_read_only)
 
 
 def _left_in_lock(directory: Path) -> str | None:

@@ -1,12 +1,13 @@
 """What happens to a crawl: from facts to facts."""
 
+import errno
 from typing import Final
 
 import msgspec
 
 from crawler.codes.exit_codes import REFUSED
 from crawler.codes.full_disk import DISK_FULL
-from crawler.serve.life.endings import BY_COMMAND, Ended, how_text, rest_after, short
+from crawler.serve.life.endings import BY_COMMAND, READ_ONLY, Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
     LASTING,
@@ -245,6 +246,8 @@ def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts)
     """The system could not start a process."""
     if error.errno in DISK_FULL:
         return _replace(facts, record=_replace(facts.record, rest=short(now)))
+    if error.errno == errno.EROFS:
+        return _replace(facts, record=_replace(facts.record, rest=short(now, reason=READ_ONLY)))
     reason = f"its process can't be started: {error.strerror or error}"
     return _fallen(facts, now, (reason, ()), now, restarts)
 

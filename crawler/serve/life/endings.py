@@ -13,7 +13,9 @@ STOPPED_GRACE_S: Final = 10.0
 """When the machine shuts down, a crawl may end by a signal before the daemon gets its own. So a crawl that a signal
 has stopped only stays stopped if the daemon still runs after this time. One that a command has stopped always does."""
 TRY_AGAIN_S: Final = 60.0
-"""After which a crawl is tried again that has ended because the disk is full, or for want of a server."""
+"""After which a crawl is tried again that has ended because the disk takes no writes, or for want of a server."""
+FULL: Final = "the disk is full: free some space; what was saved is kept"
+READ_ONLY: Final = "the disk takes no writes: mount its file system for writing, too; what was saved is kept"
 _UNKNOWN: Final = "ended; how is not known"
 
 
@@ -28,6 +30,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """The last lines of its messages."""
     is_disk_full: bool = False
     """Whether it failed because the disk is full."""
+    is_read_only: bool = False
+    """Whether it failed because its disk takes no writes, as after an error of the disk."""
     pages: int | None = None
     """Pages that it reported."""
 
@@ -36,6 +40,8 @@ def rest_after(how: Ended, now: float) -> Rest | None:
     """The rest that an ending causes; None if it is a crash or unknown."""
     if how.is_disk_full:
         return short(now, how.lines)
+    if how.is_read_only:
+        return short(now, how.lines, reason=READ_ONLY)
     if how.ending == "incomplete":
         reason = "nothing is left to fetch, but URLs were lost to damage or set aside"
         return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
@@ -57,8 +63,8 @@ def rest_after(how: Ended, now: float) -> Rest | None:
             return None
 
 
-def short(now: float, lines: tuple[str, ...] = ()) -> Rest:
-    reason = "the disk is full: free some space; what was saved is kept"
+def short(now: float, lines: tuple[str, ...] = (), *, reason: str = FULL) -> Rest:
+    """It is tried again until its disk takes writes."""
     return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_AGAIN_S, lines=lines)
 
 
@@ -72,6 +78,8 @@ def _ending_text(how: Ended) -> str:
     code = how.exit_code
     if how.is_disk_full:
         return "failed because the disk is full"
+    if how.is_read_only:
+        return "failed because the disk takes no writes"
     if how.ending is not None:
         return "stopped" if how.ending == "signal" else how.ending
     if code is None:

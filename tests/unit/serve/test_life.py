@@ -306,15 +306,27 @@ def test_a_crawl_starts_at_once_and_a_stopped_one_does_not() -> None:
     assert step(changes.wished(facts, Wish.STOP, START_S), START_S) == Wait(None)
 
 
-def test_a_full_disk_is_no_crash_and_is_tried_again_for_as_long_as_it_takes() -> None:
+@pytest.mark.parametrize(
+    ("ended", "why", "number"),
+    [
+        pytest.param(Ended(exit_code=1, is_disk_full=True), "the disk is full", errno.ENOSPC, id="full"),
+        pytest.param(Ended(exit_code=5, is_read_only=True), "the disk takes no writes", errno.EROFS, id="read-only"),
+    ],
+)
+def test_a_disk_that_takes_no_writes_is_no_crash_and_is_tried_again_for_as_long_as_it_takes(
+    ended: Ended, why: str, number: int
+) -> None:
     facts, now = running(), START_S
+    ended = msgspec.structs.replace(ended, lines=(f"onceover: {why}",))
     for _ in range(2 * RESTARTS.hold_after):
-        full = Ended(exit_code=1, lines=("onceover: the disk is full",), is_disk_full=True)
-        facts = changes.ended(facts, full, now + 1, restarts=RESTARTS)
+        facts = changes.ended(facts, ended, now + 1, restarts=RESTARTS)
         told = summarize(facts)
-        assert (told.state, told.lines) == ("short", full.lines)
-        assert told.reason == "the disk is full: free some space; what was saved is kept"
-        assert facts.record.runs[-1].how == "failed because the disk is full"
+        assert (told.state, told.lines) == ("short", ended.lines)
+        assert told.reason is not None
+        assert told.reason.startswith(f"{why}: ")
+        assert facts.record.runs[-1].how == f"failed because {why}"
+        unstarted = summarize(changes.not_started(facts, OSError(number, "no"), now + 1, restarts=RESTARTS))
+        assert (unstarted.state, unstarted.reason) == ("short", told.reason)
         assert facts.record.falls == ()
         assert isinstance(step(facts, now + 2), Wait)
         now += 1 + TRY_AGAIN_S
