@@ -360,15 +360,16 @@ def test_what_the_archive_lacked_counts_until_each_part_has_begun_anew(tmp_path:
 def test_pages_from_before_the_archive_are_fetched_whole_also_if_their_part_was_replaced_before_it_opened(
     tmp_path: Path,
 ) -> None:
-    layout, second = None, CrawlDirectory(tmp_path)
-    for parts in (["part-0", "part-1"], ["part-0.2", "part-1.2"]):
-        layout = Layout.after(layout, tmp_path, len(parts))
+    layout, parts = None, [CrawlDirectory(tmp_path)]
+    for _ in range(2):
+        layout = Layout.after(layout, tmp_path, 2)
         write_layout(tmp_path, layout)
-        first, second = (CrawlDirectory(tmp_path / name) for name in parts)
-        second.path.mkdir()
-        assert _began_anew(first)
-        write(first.path, [whole(0)])
-    assert _began_anew(second)
+        parts = [CrawlDirectory(each) for each in layout.directories(tmp_path)]
+        for part in parts:
+            part.path.mkdir()
+        assert _began_anew(parts[0])
+        write(parts[0].path, [whole(0)])
+    assert _began_anew(parts[1])
 
 
 def test_a_division_notes_which_parts_it_replaces(tmp_path: Path) -> None:
