@@ -83,7 +83,7 @@ class Streams:
         await self._eval(_LEAVE, part, registration)
 
     async def find(self, part: Address) -> int | None:
-        """The registration of a part that can be reached."""
+        """The registration of a part that can be reached; None if something else stands there."""
         client = self._reached
         try:
             async with asyncio.timeout(TIMEOUT_S):
@@ -93,20 +93,21 @@ class Streams:
                 # It was closed while this was connecting.
                 with suppress(*FAILURES):
                     await close(client)
-        return None if found is None else int(found)
+        return int(found) if found is not None and found.isdigit() else None
 
     async def write(self, part: Address, registration: int, frames: list[bytes]) -> bool:
         """Write frames for a part. Returns whether its registration stands; if not, nothing was written."""
         return bool(await self._eval(WRITE, part, registration, *frames))
 
     async def read(self, part: Address) -> AsyncIterator[list[bytes]]:
-        """The frames for a part, from the beginning of its stream. Those that were read are deleted."""
+        """The frames for a part, from the beginning of its stream. Those that were read are deleted. What another
+        program has written there is an empty one."""
         stream, after = self._keys(part)[1], "0"
         while True:
             async with asyncio.timeout(TIMEOUT_S):
                 found = await self._xread(stream, after)
             for _, entries in found:
-                yield [fields[b"f"] for _, fields in entries]
+                yield [fields.get(b"f", b"") for _, fields in entries]
                 after = entries[-1][0].decode()
                 milliseconds, _, count = after.partition("-")
                 async with asyncio.timeout(TIMEOUT_S):

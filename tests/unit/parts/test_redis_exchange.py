@@ -11,6 +11,7 @@ import pytest
 import redis
 from redis.exceptions import RedisError
 
+from crawler.parts.exchange.protocol import Unreachable
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.exchange.redis_connection import keys_of
 from crawler.parts.exchange.redis_streams import NotConnected, Streams
@@ -161,6 +162,27 @@ async def test_what_a_killed_process_leaves_in_redis_expires(server: RedisServer
                 assert 0 < registration <= stream <= 10_000
     finally:
         await streams.disconnect()
+
+
+async def test_what_another_program_writes_into_the_keys_of_a_part_is_ignored(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    reached, part, other = Server(url=server.url), 0, 1
+    async with (
+        aclosing(await RedisExchange.begin(reached, part, prefix="test", wire=LINKS)) as exchange,
+        aclosing(await RedisExchange.begin(reached, other, prefix="test", wire=LINKS)) as sender,
+    ):
+        with redis.Redis.from_url(server.url) as client:
+            for fields in ({"x": "1"}, {"f": ""}, {"f": b"\xc1"}):
+                client.xadd(keys_of("test", part)[1], fields)
+            connection = await sender.connect(part)
+            async with asyncio.timeout(MAX_WAIT_S):
+                assert await exchange.accept() is not None
+            connection.close()
+            assert sum("a frame in Redis can't be read" in each for each in caplog.messages) == 3
+            client.set(keys_of("test", part)[0], "none of ours")
+            with pytest.raises(Unreachable, match="part 0 has not registered"):
+                await sender.connect(part)
 
 
 async def test_machines_do_not_call_their_messages_links_nor_say_twice_that_they_wait(
