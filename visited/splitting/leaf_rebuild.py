@@ -1,4 +1,4 @@
-"""Rebuilds leaves in small steps."""
+"""Lets leaves grow and split, a little at each call."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ import numpy as np
 from visited.bits.kernel import Kernel
 from visited.bits.memory import allocated_bytes, zeros
 from visited.splitting.fingerprint_list import FingerprintList, Fingerprints, read_range
+from visited.splitting.leaf_plan import LeafPlan
 from visited.splitting.leaves import Leaves
 
 # Reading from a run takes about as long as inserting so many fingerprints.
@@ -29,7 +30,8 @@ class LeafRebuild:
         self._leaves = leaves
         self._fingerprints = fingerprints
         self._hashes = hashes
-        self._pieces = {leaf: len(sizes) for leaf, sizes in sizes_by_leaf.items()}
+        self.pieces = {leaf: len(sizes) for leaf, sizes in sizes_by_leaf.items()}
+        """How many arrays replace each leaf."""
         lows: list[int] = []
         for leaf, sizes in sizes_by_leaf.items():
             lows.append(leaves.span(leaf)[0])
@@ -41,10 +43,6 @@ class LeafRebuild:
         self._counts = np.zeros((len(lows), 2), dtype=np.int64)
         self._next_run = 0
         self._budget = 0
-
-    @property
-    def leaf_count(self) -> int:
-        return len(self._pieces)
 
     @property
     def memory_bytes(self) -> int:
@@ -76,9 +74,49 @@ class LeafRebuild:
 
     def _replace(self) -> None:
         first = 0
-        for leaf, pieces in self._pieces.items():
+        for leaf, pieces in self.pieces.items():
             if pieces == 1:
                 self._leaves.replace(leaf, self._arrays[first], self._counts[first])
             else:
                 self._leaves.split(leaf, self._arrays[first : first + 2], self._counts[first : first + 2])
             first += pieces
+
+
+class LeafGrowth:
+    """The rebuild that is under way, if any, and when to look for the next."""
+
+    def __init__(self, plan: LeafPlan, *, hashes: int, kernel: Kernel) -> None:
+        self._plan = plan
+        self._hashes = hashes
+        self._kernel = kernel
+        self._rebuild: LeafRebuild | None = None
+        self._next_check_at = 0
+        self.count = 0
+        """The number of leaves that were rebuilt."""
+
+    @property
+    def is_rebuilding(self) -> bool:
+        return self._rebuild is not None
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._rebuild.memory_bytes if self._rebuild else 0
+
+    def advance(self, leaves: Leaves, fingerprints: FingerprintList, *, count: int) -> None:
+        """Rebuild leaves that are full, within the kernel's budget for a call. `count` is the number of URLs."""
+        # Checking all leaves takes as long as adding some URLs, so we check when they have filled by a 4096th, or have
+        # a 16th of a URL more.
+        if self._rebuild is None and count < self._next_check_at:
+            return
+        budget = self._kernel.fill_budget
+        while budget > 0:
+            if self._rebuild is None:
+                sizes = self._plan.next_sizes(leaves, mean_list=count // len(leaves.bits) + 1, budget=budget)
+                if not sizes:
+                    self._next_check_at = count + max(count >> 12, len(leaves.bits) >> 4) + 1
+                    return
+                self._rebuild = LeafRebuild(leaves, fingerprints, sizes_by_leaf=sizes, hashes=self._hashes)
+            budget = self._rebuild.advance(self._kernel, budget)
+            if budget > 0:
+                self.count += len(self._rebuild.pieces)
+                self._rebuild = None

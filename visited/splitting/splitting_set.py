@@ -14,10 +14,10 @@ from visited.bits.kernel import ADD, TEST, Kernel, best_kernel
 from visited.full_disk import ignore_full_disk
 from visited.protocol import CannotForget, CannotList, SnapshotRefused, VisitedStats
 from visited.snapshot import Snapshot, Value, read_snapshot, write_snapshot
-from visited.splitting.leaf_growth import LeafGrowth
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaf_loading import leaf_table, load_leaves
 from visited.splitting.leaf_plan import MIN_LEAF_BITS, fixed_plan, growing_plan
+from visited.splitting.leaf_rebuild import LeafGrowth
 from visited.splitting.leaves import Leaves
 from visited.splitting.tree_lists import TreeLists
 from visited.splitting.tree_losses import TreeLosses
