@@ -83,7 +83,7 @@ class QueueFrontier:
             self.part_links = StoredPartLinks(
                 store, outgoing, self._admission, self._active, self._leases, self._commit
             )
-        self._leasing = Leasing(store, self._active, self._leases, self._commit, is_part=outgoing is not None)
+        self._leasing = Leasing(store, self._active, self._leases, self._commit)
         self._settling = Settling(store, self._active, self._leases, self._link_counts, self._commit)
         self.begin_fetch, self.relocate = self._settling.begin_fetch, self._settling.relocate
         self._operator = Operator(store, self._active)

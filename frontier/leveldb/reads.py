@@ -222,7 +222,10 @@ class LevelDBReads:
         """What the other records say about a queue whose own record is damaged."""
         space = pending_space(key)
         size = sum(1 for _ in self._database.keys(space, space[:-1] + b"\1"))
-        position = self._find_position(key) if size else None
+        position = None
+        if size:  # found by reading all positions
+            positions = FullScan(self._database).positions()
+            position = next((position for position, name in positions if name == key), None)
         is_inactive = position is not None and position.state is not SNOOZED
         return QueueRecord(
             key=key,
@@ -231,10 +234,6 @@ class LevelDBReads:
             precedence=position.rank if position is not None and is_inactive else 128,
             retired=bool(size) and position is None,
         )
-
-    def _find_position(self, key: str) -> Position | None:
-        """The position of a queue, found by reading all positions."""
-        return next((position for position, name in FullScan(self._database).positions() if name == key), None)
 
     def group_wake_at(self, group: str, /) -> float:
         value = self._database.get(group_key(group))

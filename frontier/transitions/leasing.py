@@ -80,15 +80,11 @@ class Leases:
 class Leasing:
     """Takes the next lease."""
 
-    def __init__(
-        self, store: Store, active: ActiveQueues, leases: Leases, commit: Commit, *, is_part: bool = False
-    ) -> None:
-        """A part of a crawl is never complete by itself: other parts may have links for it."""
+    def __init__(self, store: Store, active: ActiveQueues, leases: Leases, commit: Commit) -> None:
         self._store = store
         self._active = active
         self._leases = leases
         self._commit = commit
-        self._is_part = is_part
 
     async def wait_for_lease(self) -> Lease | None:
         """Wait for the next lease. Returns None when the crawl is complete or has been stopped."""
@@ -116,10 +112,10 @@ class Leasing:
                     return lease
                 if active.is_complete():
                     self._check_balance()
-                    if not self._is_part:
+                    if self._store.part is None:
                         waiters.wake_all()
                         return None
-                    await waiters.wait()
+                    await waiters.wait()  # a part is never complete by itself: others may have links for it
                 elif active.inactive.best_precedence is not None:
                     await asyncio.sleep(0)  # all queues activated so far rest, but there are more
                 else:
