@@ -115,10 +115,6 @@ class FullScan:
         """The record at a location; None if there is none, or it can't be decoded."""
         return _decode_record_at(self._database.get(location_key(location)), location)
 
-    def get(self, key: bytes, /) -> bytes | None:
-        """The stored value of a key."""
-        return self._database.get(key)
-
 
 def known_url(entry: LedgerEntry, location: encoding.Location, value: bytes | None) -> KnownUrl:
     """What is known about a URL that waits, from its ledger entry and the record that is stored at its location."""

@@ -160,7 +160,7 @@ def end_rebuild(database: Database, identity: Mapping[str, str]) -> None:
 
 
 def is_regrouping(database: Database) -> bool:
-    """Whether the URLs of the store are being moved to other stores, or come from there."""
+    """Whether the URLs of the store are being moved to other stores, or it is still being filled from there."""
     return database.get(_REGROUPING) is not None
 
 

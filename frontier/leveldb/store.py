@@ -25,12 +25,9 @@ from frontier.leveldb.format.keys import (
 from frontier.leveldb.full_scan import FullScan
 from frontier.leveldb.identity import (
     begin_rebuild,
-    begin_regrouping,
     check_terms,
     empty_error,
     end_rebuild,
-    end_regrouping,
-    is_regrouping,
     read_counters,
     read_identity,
 )
@@ -73,32 +70,32 @@ class LevelDBStore:
     ) -> None:
         """The range of a queue is compacted after `compact_after` URLs have left it."""
         self._new_identity = dict(terms.identity)
-        self._database = Database(directory, durability=durability, calls=calls)
+        self.database = Database(directory, durability=durability, calls=calls)
         try:
-            self.needs_rebuild = check_terms(self._database, terms)
+            self.needs_rebuild = check_terms(self.database, terms)
             """Whether it was opened to be rebuilt, and has to be."""
-            self.identity: Mapping[str, str] = read_identity(self._database)
+            self.identity: Mapping[str, str] = read_identity(self.database)
             self.part = terms.part
-            self.writer = Writer(self._database, self._read_counters(to_repair=terms.to_repair))
+            self.writer = Writer(self.database, self._read_counters(to_repair=terms.to_repair))
             if not terms.to_repair:
                 self._check_intact(may_begin=terms.may_begin)
-            self.journal = LevelDBJournal(self._database, end=lambda: self.counters.journal_end)
-            self.reads = LevelDBReads(self._database, self.writer)
+            self.journal = LevelDBJournal(self.database, end=lambda: self.counters.journal_end)
+            self.reads = LevelDBReads(self.database, self.writer)
         except BaseException:
-            self._database.close()
+            self.database.close()
             raise
-        self.marks, self.claims = LevelDBMarks(self._database), LevelDBClaims(self._database)
-        self.notes = LevelDBNotes(self._database, self.writer)
-        self.full_scan = self.ledger = FullScan(self._database)
-        self.needs_sync = self._database.syncs_always
-        self.sync, self.make_safe = self._database.sync, self._database.make_safe
+        self.marks, self.claims = LevelDBMarks(self.database), LevelDBClaims(self.database)
+        self.notes = LevelDBNotes(self.database, self.writer)
+        self.full_scan = self.ledger = FullScan(self.database)
+        self.needs_sync = self.database.syncs_always
+        self.sync, self.make_safe = self.database.sync, self.database.make_safe
         self._compaction = Compaction(self._compact, compact_after=compact_after)
-        self.outbox = LevelDBOutbox(self._database, count_deleted=self._count_deleted)
+        self.outbox = LevelDBOutbox(self.database, count_deleted=self._count_deleted)
         self._closed = False
 
     def _check_intact(self, *, may_begin: bool) -> None:
         """Raise `StoreFailed` if batches are missing, counts don't add up, or the store is empty and must not be."""
-        directory = self._database.directory
+        directory = self.database.directory
         if not self.counters.admitted and not self.counters.generation and not may_begin:  # nor was all forgotten
             raise empty_error(directory)
         if missing := self.writer.missing_batches():
@@ -107,14 +104,14 @@ class LevelDBStore:
             raise damage_error(directory, imbalance)
 
     def _read_counters(self, *, to_repair: bool) -> Counters:
-        return read_counters(self._database, self.part, to_repair=to_repair)
+        return read_counters(self.database, self.part, to_repair=to_repair)
 
     @property
     def counters(self) -> Counters:
         return self.writer.counters
 
     def positions(self) -> Mapping[tuple[int, int], int]:
-        return read_positions(self._database)
+        return read_positions(self.database)
 
     # transitions
 
@@ -128,7 +125,7 @@ class LevelDBStore:
         *,
         transit: Transit = NO_TRANSIT,
     ) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         put, pack = batch.put, U64.pack
         for pending in superseded:
             batch.delete(pending_key(pending.url.queue_key, pending.order))
@@ -145,14 +142,14 @@ class LevelDBStore:
         self.claims.is_open = False
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         batch.delete(pending_key(pending.url.queue_key, pending.order))
         self._put_entry(batch, entry)
         self.writer.commit(batch, [queue], counters)
         self._compaction.count_drained(queue.record.key, pending.order)
 
     def postpone(self, pending: PendingUrl, postponed: PostponedUrl, queue: QueueUpdate, counters: Counters, /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         batch.delete(pending_key(pending.url.queue_key, pending.order))
         key = postponed_key(postponed.due_ms, pending.number)
         self.reads.postponed.note_written(key)
@@ -161,12 +158,12 @@ class LevelDBStore:
         self.writer.commit(batch, [queue], counters)
 
     def rewrite(self, pending: PendingUrl, queue: QueueUpdate, counters: Counters, /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         batch.put(pending_key(pending.url.queue_key, pending.order), encode_pending(pending))
         self.writer.commit(batch, [queue], counters)
 
     def requeue(self, postponed: Sequence[PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         for item in postponed:
             pending = item.pending
             batch.delete(postponed_key(item.due_ms, pending.number))
@@ -175,7 +172,7 @@ class LevelDBStore:
         self.writer.commit(batch, queues, counters)
 
     def forget(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         for entry in entries:
             canonical = entry.canonical
             batch.delete(ledger_key(canonical))
@@ -186,23 +183,23 @@ class LevelDBStore:
         self.writer.commit(batch, [], counters)
 
     def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         for entry in entries:
             self._put_entry(batch, entry)
         write_journal(batch, counters, JournalEntry([entry.canonical for entry in entries], []))
         self.writer.commit(batch, [], counters)
 
     def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         for entry in entries:
             self._put_entry(batch, entry)
-        self._database.write(batch)
+        self.database.write(batch)
 
     def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
-        batch = self._database.batch()
+        batch = self.database.batch()
         for due_ms, canonical in revisits:
             batch.delete(revisit_key(due_ms, canonical))
-        self._database.write(batch)
+        self.database.write(batch)
 
     def _put_entry(self, batch: Batch, entry: LedgerEntry) -> None:
         """Put the ledger entry of a settled URL into a batch, with its next visit if there is one."""
@@ -213,38 +210,38 @@ class LevelDBStore:
             batch.put(visit, b"")
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
-        self.writer.commit(self._database.batch(), queues, counters)
+        self.writer.commit(self.database.batch(), queues, counters)
 
     def add_links(self, links: Sequence[LinkCount], /) -> None:
         keys = [links_key(digest) for digest, _ in links]
         known = self.reads.counts(keys)
-        batch = self._database.batch()
+        batch = self.database.batch()
         for key, (_, more), before in zip(keys, links, known, strict=True):
             batch.put(key, encode_count(before + more))
-        self._database.write(batch)
+        self.database.write(batch)
         self.reads.has_links = True
 
     # disk
 
     def resume(self) -> None:
-        if not self._database.is_full:
+        if not self.database.is_full:
             return
         if not self._compaction.drop_waiting():
-            raise StoreFull(f"{self._database.directory} can't be opened again while it is being compacted")
-        self._database.reopen()
+            raise StoreFull(f"{self.database.directory} can't be opened again while it is being compacted")
+        self.database.reopen()
         if self._read_counters(to_repair=False) != self.counters:
             raise StoreFailed(
-                f"the disk was full, but the last write to {self._database.directory} was stored all the same; start "
+                f"the disk was full, but the last write to {self.database.directory} was stored all the same; start "
                 "the crawl again"
             )
-        self._database.accept_writes()
+        self.database.accept_writes()
         self.notes.write_rest()
 
     def _compact(self, key: str | int, order: int) -> None:
         if isinstance(key, int):
-            self._database.compact(parcel_key(key, 0), parcel_key(key, order))
+            self.database.compact(parcel_key(key, 0), parcel_key(key, order))
         else:
-            self._database.compact(pending_key(key, 0), pending_key(key, order))
+            self.database.compact(pending_key(key, 0), pending_key(key, order))
 
     def _count_deleted(self, receiver: int, index: int, count: int) -> None:
         self._compaction.count_drained(receiver, index, entries=_URLS_OF_PARCEL * count)
@@ -256,32 +253,18 @@ class LevelDBStore:
         try:
             self._compaction.close()
         finally:
-            self._database.close()
+            self.database.close()
 
     # rebuild
 
     def begin_rebuild(self) -> None:
         """Mark the store as being rebuilt, and drop the snapshot and the journal of the visited set."""
-        begin_rebuild(self._database)
+        begin_rebuild(self.database)
         self.marks.set_revisits_planned(False)
         self.reads.has_links = True
         self.journal.drop()
 
     def end_rebuild(self) -> None:
-        end_rebuild(self._database, self._new_identity)
+        end_rebuild(self.database, self._new_identity)
         self.identity = self._new_identity
         self.needs_rebuild = False
-
-    # a target of `regroup`
-
-    @property
-    def is_regrouping(self) -> bool:
-        """Whether the store is still being filled from other stores."""
-        return is_regrouping(self._database)
-
-    def begin_regrouping(self) -> None:
-        begin_regrouping(self._database)
-
-    def end_regrouping(self, *, without: bytes) -> None:
-        """The store is complete. The key `without` is deleted in the same step."""
-        end_regrouping(self._database, without=(without,))

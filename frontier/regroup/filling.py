@@ -80,7 +80,7 @@ class Filling:
 
 def progress_of(store: LevelDBStore) -> Progress | None:
     """How much a target has; None if it has nothing yet."""
-    value = store.full_scan.get(PROGRESS)
+    value = store.database.get(PROGRESS)
     return None if value is None else _decode(value)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from frontier.leveldb.database import Database, SystemCalls
-from frontier.leveldb.identity import begin_regrouping, end_regrouping
+from frontier.leveldb.identity import begin_regrouping, end_regrouping, is_regrouping
 from frontier.leveldb.opening import open_leveldb
 from frontier.leveldb.store import LevelDBStore
 from frontier.regroup.filling import PROGRESS, Filling, Progress, begin_filling, progress_of
@@ -42,7 +42,7 @@ async def regroup(job: Regrouping) -> Regrouped:
             begin_regrouping(database)
             await database.make_safe()
         with _open_targets(job.targets, sources.identity) as stores:
-            is_complete = any(not store.is_regrouping and store.counters.batches for store in stores)
+            is_complete = any(not is_regrouping(store.database) and store.counters.batches for store in stores)
             if not is_complete:
                 _begin(sources, stores, job.targets)
                 _copy(sources, stores, job)
@@ -86,7 +86,7 @@ def _open_target(target: PartOfState, identity: Mapping[str, str]) -> LevelDBSto
 
 def _begin(sources: Sources, stores: Sequence[LevelDBStore], targets: Sequence[PartOfState]) -> None:
     for number, (store, target) in enumerate(zip(stores, targets, strict=True)):
-        store.begin_regrouping()
+        begin_regrouping(store.database)
         if progress_of(store) is None:
             begin_filling(store, sources.first_counters(target, is_first=number == 0))
 
@@ -94,7 +94,7 @@ def _begin(sources: Sources, stores: Sequence[LevelDBStore], targets: Sequence[P
 def _copy(sources: Sources, stores: Sequence[LevelDBStore], job: Regrouping) -> None:
     """Copy what has not been copied yet, in the order of the steps and of the keys."""
     filling = Filling(stores)
-    placing = Placing(sources, job, has=lambda key: any(store.full_scan.get(key) for store in stores))
+    placing = Placing(sources, job, has=lambda key: any(store.database.get(key) for store in stores))
     begin, count = filling.begin, 0
     complete = Progress(len(placing.steps) + 1)
     if begin >= complete:
@@ -175,7 +175,7 @@ async def _end(sources: Sources, job: Regrouping, *, links: int, new: int) -> Re
             sources.pass_marks(store.marks)
             await store.make_safe()
         for store in stores:
-            store.end_regrouping(without=PROGRESS)
+            end_regrouping(store.database, without=(PROGRESS,))
             await store.make_safe()
         counters = [store.counters for store in stores]
     return Regrouped(

@@ -125,7 +125,7 @@ class _Check:
                 )
             if entry.due_ms is None or not self._store.marks.revisits_planned:
                 continue
-            if self._scan.get(revisit_key(entry.due_ms, entry.canonical)) is None:
+            if self._store.database.get(revisit_key(entry.due_ms, entry.canonical)) is None:
                 message = "the ledger says when its next visit is due, but that is not planned"
                 self._report("visit", entry.canonical, message)
 

@@ -66,7 +66,7 @@ class RepairBatch:
         """The value of a key, as it will be once all is written."""
         if key in self._puts:
             return self._puts[key]
-        return None if key in self._deletes else self._store.full_scan.get(key)
+        return None if key in self._deletes else self._store.database.get(key)
 
     def put(self, key: bytes, value: bytes) -> None:
         self._puts[key] = value
@@ -79,7 +79,7 @@ class RepairBatch:
     def quarantine(self, damaged: Damaged) -> None:
         """Move a record that can't be decoded to a key of its own."""
         self.repaired.set_aside += 1
-        self._puts[QUARANTINE_SPACE + damaged.key] = self._store.full_scan.get(damaged.key) or b""
+        self._puts[QUARANTINE_SPACE + damaged.key] = self._store.database.get(damaged.key) or b""
         self._deletes.add(damaged.key)
         self._flush_if_full()
 

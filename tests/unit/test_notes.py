@@ -92,7 +92,7 @@ async def test_a_note_that_cannot_be_read_is_set_aside_and_counted_and_the_crawl
     for _ in range(2):
         assert known(store.notes) == dict.fromkeys(KEYS, True) | {kind: False}
     assert store.counters.quarantined == 1
-    assert store._database.get(b"XN" + KEYS[kind].encode()) == damaged
+    assert store.database.get(b"XN" + KEYS[kind].encode()) == damaged
     assert [KEYS[kind] in record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [True]
     learn(store.notes)
     assert set(known(store.notes).values()) == {True}

@@ -264,7 +264,7 @@ async def test_a_damaged_record_that_others_replace_while_queues_are_reconsidere
         await frontier.add(pages(5, 1))
         store = frontier._store
         assert isinstance(store, LevelDBStore)
-        store._database._db.put(b"Qtest,h4", b"\xc1")
+        store.database._db.put(b"Qtest,h4", b"\xc1")
         reconsidering = asyncio.ensure_future(frontier.set_budgets(Budgets(total=5)))
         await asyncio.sleep(0)
         store.reads.queue("test,h4")

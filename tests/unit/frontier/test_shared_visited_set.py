@@ -327,7 +327,7 @@ async def test_forgotten_urls_are_new_to_all(tmp_path: Path, server: RedisServer
 async def test_damaged_claims_stop_the_opening(tmp_path: Path, server: RedisServer) -> None:
     first = Crawler(tmp_path / "1", server)
     await (await first.open()).add(pages(1))
-    first.store._database._db.put(b"Mclaims", b"\xc1")
+    first.store.database._db.put(b"Mclaims", b"\xc1")
     await first.die()
     again = Crawler(tmp_path / "1", server)
     with pytest.raises(StoreFailed, match=r"is damaged: what it has asked the visited set.*--repair"):
