@@ -2,27 +2,29 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import attrgetter
 
 import msgspec
 
 from frontier.link_table.table import LinkCount, url_digest
-from frontier.memory.marks import MemoryClaims, MemoryMarks
 from frontier.memory.notes import MemoryNotes
-from frontier.memory.outbox import MemoryOutbox
 from frontier.memory.reads import MemoryReads, by_order
 from frontier.parts.protocol import Part
 from frontier.records import (
     NO_TRANSIT,
     Counters,
+    Incarnation,
     JournalEntry,
+    Parcel,
     PendingUrl,
     PostponedUrl,
     QueueUpdate,
     Transit,
+    Trimmed,
     first_number,
 )
-from frontier.values import LedgerEntry, UrlState
+from frontier.values import CrawlUrl, LedgerEntry, StoreFailed, UrlState
 
 _due = attrgetter("due_ms", "pending.number")
 
@@ -40,6 +42,86 @@ class MemoryJournal:
 
     def trim(self, limit: int, /) -> bool:
         return False
+
+
+class MemoryMarks:
+    """The `Marks` of a `MemoryStore`."""
+
+    def __init__(self) -> None:
+        self.in_use = False
+        self.crashed_at: float | None = None
+        self.paused: str | None = None
+        self.revisits_planned = False
+        self.memory: str | None = None
+
+    def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
+        self.in_use = in_use
+        self.crashed_at = self.crashed_at if crashed_at is None else crashed_at
+
+    def set_paused(self, reason: str | None, /) -> None:
+        self.paused = reason
+
+    def set_revisits_planned(self, planned: bool, /) -> None:
+        self.revisits_planned = planned
+
+    def set_memory(self, memory: str | None, /) -> None:
+        self.memory = memory
+
+
+class MemoryClaims:
+    """The `Claims` of a `MemoryStore`."""
+
+    def __init__(self) -> None:
+        self._urls: list[CrawlUrl] = []
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._urls)
+
+    def urls(self) -> list[CrawlUrl]:
+        return list(self._urls)
+
+    def put(self, urls: Sequence[CrawlUrl], /) -> None:
+        self._urls = list(urls)
+
+    def clear(self) -> None:
+        self._urls = []
+
+
+class MemoryOutbox:
+    """The `Outbox` of a `MemoryStore`."""
+
+    def __init__(self) -> None:
+        self.incarnation: Incarnation | None = None
+        self._trimmed: dict[int, Trimmed] = {}
+        self._parcels: dict[int, list[bytes]] = {}
+        """By receiver; the first one follows the last one that was deleted."""
+
+    def trimmed(self, receiver: int, /) -> Trimmed:
+        return self._trimmed.get(receiver, Trimmed())
+
+    def end(self, receiver: int, /) -> int:
+        return self.trimmed(receiver).index + len(self._parcels.get(receiver, []))
+
+    def parcels(self, receiver: int, first: int, last: int, /, *, max_bytes: int | None = None) -> list[bytes]:
+        base = self.trimmed(receiver).index
+        found = self._parcels.get(receiver, [])[first - base - 1 : last - base] if first > base else []
+        if len(found) <= last - first:
+            raise StoreFailed(f"of the parcels {first} to {last} for part {receiver}, only {len(found)} are there")
+        if max_bytes is not None:
+            sizes = accumulate(map(len, found))
+            return found[: 1 + sum(size < max_bytes for size in sizes)]
+        return found
+
+    def trim(self, receiver: int, trimmed: Trimmed, /) -> None:
+        del self._parcels.get(receiver, [])[: trimmed.index - self.trimmed(receiver).index]
+        self._trimmed[receiver] = trimmed
+
+    def begin(self, incarnation: Incarnation, /) -> None:
+        self.incarnation = incarnation
+
+    def append(self, parcel: Parcel) -> None:
+        self._parcels.setdefault(parcel.receiver, []).append(parcel.content)
 
 
 class MemoryStore:
