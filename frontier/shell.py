@@ -22,11 +22,10 @@ from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
 from frontier.transitions.asking.shared import tend
-from frontier.transitions.budgeting import Budgeting
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing
 from frontier.transitions.link_counts import LinkCounts
-from frontier.transitions.operating import Operator
+from frontier.transitions.operating import Budgeting, Operator
 from frontier.transitions.revisiting import Revisiting
 from frontier.transitions.settling import Settling, check_seconds
 from frontier.transitions.snapshotting import Snapshotting

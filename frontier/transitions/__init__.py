@@ -3,7 +3,7 @@
 `admission` lets URLs in, past the visited set; `url_checks` refuses what can't be stored, and `readmission` finds the
 known URLs that an operator may add again. `leasing` hands out leases and knows the open ones; `reserving` first asks
 for servers that other parts of the crawl may ask, too. `settling` takes them back. `revisiting` queues settled URLs
-again. `operating` carries out what an operator asks for, and `budgeting` a change of all budgets. `commit` brings each
+again. `operating` carries out what an operator asks for, such as a change of all budgets. `commit` brings each
 change to the store, and ends the crawl if the store fails. `uncancellable` finishes a change although its task is
 cancelled. `accounting` computes the new queue records and counters.
 

@@ -30,7 +30,7 @@ from frontier.records import JournalDamaged
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Snapshots, allocate_buffer
 from frontier.terms import Terms
-from frontier.transitions import budgeting
+from frontier.transitions import operating
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from frontier.values import Budgets, StoreFull
@@ -256,7 +256,7 @@ async def test_a_damaged_record_that_is_found_while_queues_become_active_stays_c
 async def test_a_damaged_record_that_others_replace_while_queues_are_reconsidered_is_set_aside_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budgeting, "READ_AT_ONCE", 2)
+    monkeypatch.setattr(operating, "READ_AT_ONCE", 2)
     monkeypatch.setattr(reads, "QUEUES_AT_ONCE", 2)
     crawl = Crawl(tmp_path)
     crawl.settings = QueueSettings(budgets=Budgets(total=0))
