@@ -57,13 +57,13 @@ def _check_parts(states: Sequence[LevelDBState]) -> list[Problem]:
 
 
 def _take_positions(states: Sequence[LevelDBState], rebuilt: int) -> None:
-    from frontier.upkeep.positions import take_positions  # noqa: PLC0415 - see above
+    from frontier.upkeep.part_checks import take_positions  # noqa: PLC0415 - see above
 
     take_positions([state.store for state in states], rebuilt)
 
 
 def _parts_that_lack_links(states: Sequence[LevelDBState]) -> list[int]:
-    from frontier.upkeep.positions import parts_that_lack_links  # noqa: PLC0415 - see above
+    from frontier.upkeep.part_checks import parts_that_lack_links  # noqa: PLC0415 - see above
 
     return parts_that_lack_links([state.store for state in states])
 

@@ -1,13 +1,15 @@
-"""Checks the links on their way between the parts of a crawl, in one store and across all of them."""
+"""Checks the links on their way between the parts of a crawl, in one store and across all of them, and mends what a
+rebuilt part has received of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from frontier.descriptor import Problem
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import decode_parcel
-from frontier.parts.protocol import Part
-from frontier.records import lineage_of
-from frontier.upkeep.positions import place_not_received, stores_by_number
+from frontier.parts.protocol import Part, Place
+from frontier.records import InboxPosition, Transit, lineage_of
 from frontier.values import number_of
 
 Owner = Callable[[str], int]
@@ -77,7 +79,7 @@ def check_parts(stores: Sequence[LevelDBStore]) -> Iterator[Problem]:
         return
     if len({part.lineage for part in parts}) < len(parts):
         yield Problem(PART, "crawl", f"two parts have the same lineage: {', '.join(str(part) for part in parts)}")
-    by_number = stores_by_number(stores)
+    by_number = _by_number(stores)
     for sender, sending in by_number.items():
         for receiver, receiving in by_number.items():
             if sender != receiver and not sending.outbox.damaged():
@@ -104,5 +106,47 @@ def _check_pair(sender: int, sending: LevelDBStore, receiver: int, receiving: Le
         position = positions.get((sender, incarnation.number), 0)
         if position > end:
             yield Problem(INBOX, where, f"{number_of(position, 'parcel')} admitted, but only {end} sent")
-    if (place := place_not_received(sender, sending, receiver, positions)) is not None:
+    if (place := _place_not_received(sender, sending, receiver, positions)) is not None:
         yield Problem("gap", where, f"parcels up to {place.sequence} were deleted, but not all of them were admitted")
+
+
+def take_positions(stores: Sequence[LevelDBStore], rebuilt: int) -> None:
+    """Let a part count as having received all that the others have deleted from their outboxes, and no link of it as
+    lost on its way.
+
+    It was rebuilt from the output of all parts, which has these links too. Otherwise each sender would find a gap, and
+    the crawl would never be complete. `stores` are those of all parts; nobody else writes to them."""
+    receiving = _by_number(stores)[rebuilt]
+    for sender, place in list(_not_received(stores, rebuilt)):
+        transit = Transit(position=InboxPosition(sender=sender, place=place))
+        receiving.admit([], [], [], msgspec.structs.replace(receiving.counters), transit=transit)
+    if receiving.counters.gaps:
+        receiving.update_queues([], msgspec.structs.replace(receiving.counters, gaps=0))
+
+
+def parts_that_lack_links(stores: Sequence[LevelDBStore]) -> list[int]:
+    """The parts that have not received all that others have deleted from their outboxes."""
+    return [number for number in _by_number(stores) if any(_not_received(stores, number))]
+
+
+def _not_received(stores: Sequence[LevelDBStore], receiver: int) -> Iterator[tuple[int, Place]]:
+    """The senders that have deleted more than was received, and the last parcel that each has deleted."""
+    by_number = _by_number(stores)
+    positions = by_number[receiver].positions()
+    for sender, sending in by_number.items():
+        place = None if sender == receiver else _place_not_received(sender, sending, receiver, positions)
+        if place is not None:
+            yield sender, place
+
+
+def _place_not_received(
+    sender: int, sending: LevelDBStore, receiver: int, positions: Mapping[tuple[int, int], int]
+) -> Place | None:
+    """The last parcel that a sender has deleted, if it was not received by the `positions` of the receiver."""
+    place = sending.outbox.trimmed(receiver).place
+    return place if place is not None and positions.get((sender, place.incarnation), 0) < place.sequence else None
+
+
+def _by_number(stores: Sequence[LevelDBStore]) -> dict[int, LevelDBStore]:
+    """The stores of parts, by the numbers of these."""
+    return {store.part.number: store for store in stores if store.part is not None}

@@ -36,8 +36,7 @@ from frontier.shell import QueueFrontier
 from frontier.store import Store
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
-from frontier.upkeep.part_checks import check_parts
-from frontier.upkeep.positions import take_positions
+from frontier.upkeep.part_checks import check_parts, take_positions
 from frontier.upkeep.repair import repair
 from tests.unit.frontier.crawls import IDENTITY, snapshots
 from tests.unit.frontier.disk import Disk
