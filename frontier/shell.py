@@ -22,12 +22,13 @@ from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
 from frontier.transitions.asking.shared import tend
+from frontier.transitions.checks import check_seconds
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.operating import Budgeting, Operator
 from frontier.transitions.revisiting import Revisiting
-from frontier.transitions.settling import Settling, check_seconds
+from frontier.transitions.settling import Settling
 from frontier.transitions.snapshotting import Snapshotting
 from frontier.transitions.stats import active_queues, describe, upcoming
 from frontier.transitions.uncancellable import run_uncancellable
@@ -85,6 +86,7 @@ class QueueFrontier:
         self._leasing = Leasing(store, self._active, self._leases, self._commit)
         self._settling = Settling(store, self._active, self._leases, self._link_counts, self._commit)
         self.begin_fetch, self.relocate = self._settling.begin_fetch, self._settling.relocate
+        self.release = self._settling.release
         self._operator = Operator(store, self._active)
         self._budgeting = Budgeting(store, self._active, self._operator, self._commit)
         self.set_budgets = self._budgeting.set_budgets
@@ -201,19 +203,6 @@ class QueueFrontier:
         await self._change(
             partial(self._settling.retry, lease, after_s, cooldown_s, outcome, group_cooldown_s=group_cooldown_s)
         )
-
-    def release(
-        self,
-        lease: Lease,
-        /,
-        *,
-        cooldown_s: float = 0.0,
-        group_cooldown_s: float | None = None,
-        asked: bool = False,
-        reason: str | None = None,
-    ) -> None:
-        check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s)
-        self._settling.release(lease, cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
 
     # an operator acts
 

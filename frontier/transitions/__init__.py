@@ -1,6 +1,6 @@
 """Changes the state of the frontier. Each change is one write batch of the store: all of it happens, or nothing.
 
-`admission` lets URLs in, past the visited set; `url_checks` refuses what can't be stored, and `readmission` finds the
+`admission` lets URLs in, past the visited set; `checks` refuses what can't be stored, and `readmission` finds the
 known URLs that an operator may add again. `leasing` hands out leases and knows the open ones; `reserving` first asks
 for servers that other parts of the crawl may ask, too. `settling` takes them back. `revisiting` queues settled URLs
 again. `operating` carries out what an operator asks for, such as a change of all budgets. `commit` brings each

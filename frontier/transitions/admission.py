@@ -25,12 +25,12 @@ from frontier.store import Store
 from frontier.transitions.accounting import count_state, number_urls, plan_fill
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.asking.asking import make_asking
+from frontier.transitions.checks import check_urls
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.readmission import find_readmissible, find_settled
 from frontier.transitions.uncancellable import run_in_turn, run_prompt_in_turn
-from frontier.transitions.url_checks import check_urls
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
 from visited import VisitedSet
 

@@ -12,6 +12,7 @@ from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
 from frontier.store import Store
 from frontier.transitions.accounting import count_state, plan_update
 from frontier.transitions.active.active_queues import SPILL_S, ActiveQueues
+from frontier.transitions.checks import check_seconds
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
@@ -20,16 +21,6 @@ from frontier.values import Health, Lease, LedgerEntry, Outcome, StoreFull, numb
 from frontier.visits import add_visit
 
 log = logging.getLogger(__name__)
-
-MAX_SECONDS = 1e9
-"""Thirty years. A longer rest is a mistake and would not fit into the store."""
-
-
-def check_seconds(**spans: float | None) -> None:
-    """Raise ValueError for a span that makes no sense; None is none."""
-    for name, span_s in spans.items():
-        if span_s is not None and not 0 <= span_s <= MAX_SECONDS:
-            raise ValueError(f"{name} must be 0 to {MAX_SECONDS:.0f}, got {span_s}")
 
 
 class Settling:
@@ -151,12 +142,15 @@ class Settling:
     def release(
         self,
         lease: Lease,
-        cooldown_s: float,
+        /,
         *,
+        cooldown_s: float = 0.0,
         group_cooldown_s: float | None = None,
-        asked: bool,
+        asked: bool = False,
         reason: str | None = None,
     ) -> None:
+        """See `Frontier.release`."""
+        check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s)
         held = self._leases.get(lease)
         can_write = self._commit.failure is None and not self._commit.closed
         counters, plan, update = self._plan_end(
@@ -209,7 +203,7 @@ class Settling:
             return False
         if prerequisite is not None and (rest_s := active.queue(prerequisite).record.wake_at - now) > 0:
             # It rests longer than its host's pace asks for: it does not answer, or has hours when it may be asked.
-            self.release(lease, rest_s, asked=False, reason="another host")
+            self.release(lease, cooldown_s=rest_s, reason="another host")
             return False
         if not self._reserving.begin(held, now):
             self._release_to_group(lease, queue)
@@ -219,7 +213,7 @@ class Settling:
 
     def _release_to_group(self, lease: Lease, queue: Queue) -> None:
         """Hand a lease back whose queue now waits for a group. If very many others wait, too, it is spilled."""
-        self.release(lease, SPILL_S if self._active.schedule.must_spill(queue) else 0.0, asked=False)
+        self.release(lease, cooldown_s=SPILL_S if self._active.schedule.must_spill(queue) else 0.0)
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         """See `Frontier.relocate`."""

@@ -9,7 +9,7 @@ from msgspec import structs
 from crawler.testing.frontier.crawls import page
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, UrlBatch, canonicals_of
-from frontier.transitions.url_checks import check_urls
+from frontier.transitions.checks import check_urls
 from tests.unit.frontier.crawls import Crawl
 from visited.digests.exact import ExactSet
 

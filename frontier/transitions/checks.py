@@ -1,4 +1,4 @@
-"""Refuses URLs that can't be stored."""
+"""Refuses what can't be stored."""
 
 from collections.abc import Iterable
 
@@ -8,6 +8,8 @@ from frontier.values import CrawlUrl
 
 PRECEDENCES = 1 << 64 - ORDINAL_BITS
 MAX_COST = 1 << 31
+MAX_SECONDS = 1e9
+"""Thirty years. A longer rest is a mistake and would not fit into the store."""
 
 
 def check_urls(urls: Iterable[CrawlUrl]) -> None:
@@ -32,3 +34,10 @@ def check_urls(urls: Iterable[CrawlUrl]) -> None:
         "".join((*texts, *keys)).encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"a URL can't be encoded as UTF-8: {error}") from error
+
+
+def check_seconds(**spans: float | None) -> None:
+    """Raise ValueError for a span that makes no sense; None is none."""
+    for name, span_s in spans.items():
+        if span_s is not None and not 0 <= span_s <= MAX_SECONDS:
+            raise ValueError(f"{name} must be 0 to {MAX_SECONDS:.0f}, got {span_s}")
