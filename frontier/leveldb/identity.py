@@ -16,8 +16,8 @@ from frontier.records import Counters, first_number, lineage_of
 from frontier.terms import Terms, check_identity, check_part
 from frontier.values import StoreFailed, StoreRefused
 
-FORMAT = 3
-FORMAT_OF_PARTS = 4
+_ALONE, _OF_PARTS = b"3", b"4"
+"""The formats of a store that belongs to no part of a crawl, and of one that does."""
 _KEYS_CHECKED = 1000
 _FORMAT = b"Mformat"
 _IDENTITY = b"Midentity"
@@ -49,12 +49,12 @@ def check_terms(database: Database, terms: Terms) -> bool:
             f"{database.directory} is being divided among other parts, and that was interrupted: run the same "
             "`onceover parts` again"
         )
-    if found not in (_format(is_part=False), _format(is_part=True)):
+    if found not in (_ALONE, _OF_PARTS):
         raise StoreRefused(
-            f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats {FORMAT} "
-            f"and {FORMAT_OF_PARTS}; use the version that wrote it, or another directory"
+            f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats "
+            f"{_ALONE.decode()} and {_OF_PARTS.decode()}; use the version that wrote it, or another directory"
         )
-    _check_part(database, terms, is_part=found == _format(is_part=True))
+    _check_part(database, terms, is_part=found == _OF_PARTS)
     try:
         stored = read_identity(database)
     except StoreFailed:
@@ -74,10 +74,6 @@ def check_terms(database: Database, terms: Terms) -> bool:
     return False
 
 
-def _format(*, is_part: bool) -> bytes:
-    return str(FORMAT_OF_PARTS if is_part else FORMAT).encode()
-
-
 def _check_part(database: Database, terms: Terms, *, is_part: bool) -> None:
     """Raise `StoreRefused` if the store is not the one of the part that is to be opened. To be repaired, a damaged
     record of its part is written again."""
@@ -94,11 +90,6 @@ def _check_part(database: Database, terms: Terms, *, is_part: bool) -> None:
 def read_part(database: Database) -> Part:
     """Which part of its crawl a store belongs to. Raises `StoreFailed` if its record is damaged."""
     return database.decode(_decode_part, database.get(_PART) or b"", "the record of its part")
-
-
-def read_lineage(database: Database) -> int:
-    """The lineage of the numbers that a store gives which belongs to no part."""
-    return int.from_bytes(database.get(_LINEAGE) or b"", "big")
 
 
 def set_lineage(database: Database, lineage: int) -> None:
@@ -122,7 +113,7 @@ def _begin(database: Database, terms: Terms) -> None:
         raise damage_error(directory, "it has no format")
     batch = database.batch()
     batch.put(_IDENTITY, _encode(dict(terms.identity)))
-    batch.put(_FORMAT, _format(is_part=terms.part is not None))
+    batch.put(_FORMAT, _ALONE if terms.part is None else _OF_PARTS)
     if terms.part is not None:
         batch.put(_PART, _encode(terms.part))
     elif terms.lineage:
@@ -183,10 +174,10 @@ def end_regrouping(database: Database, *, without: Sequence[bytes] = ()) -> None
 def read_counters(database: Database, part: Part | None, *, to_repair: bool = False) -> Counters:
     """The counters as a store begins with them: if its lineage is new, with the first number of that."""
     counters = stored_counters(database, to_repair=to_repair)
-    first = first_number(read_lineage(database) if part is None else part.lineage)
-    if lineage_of(counters.next_number) != lineage_of(first):
+    lineage = int.from_bytes(database.get(_LINEAGE) or b"", "big") if part is None else part.lineage
+    if lineage_of(counters.next_number) != lineage:
         counters.earlier = counters.all_earlier()
-        counters.next_number = first
+        counters.next_number = first_number(lineage)
     return counters
 
 
