@@ -35,7 +35,6 @@ def mitz_32(*, capacity: int, error_rate: float, seed: int = 0) -> NumpyFilter:
         error_rate=error_rate,
         cells=bits,
         hashes=hashes,
-        size_bytes=bits // 8,
         parameters={"hash": "murmur3_x64_128", "positions": "guava_mitz_32", "seed": seed},
     )
     positions = partial(_positions, seed=seed, hashes=hashes, bits=bits)

@@ -41,7 +41,7 @@ def salted_md5(*, capacity: int, error_rate: float) -> NumpyFilter:
         error_rate=error_rate,
         cells=counters,
         hashes=hashes,
-        size_bytes=counters * 4,
+        cell_bits=32,
         parameters={"hash": "salted md5"},
     )
     positions = partial(_positions, hashes=hashes, counters=counters)

@@ -40,7 +40,6 @@ def six_seeds(*, bits: int = BITS) -> NumpyFilter:
         error_rate=0.01,
         cells=bits,
         hashes=len(SEEDS),
-        size_bytes=bits // 8,
         parameters={"hash": "six seeds"},
     )
     return NumpyFilter(cells, partial(_positions, bits=bits), piece=_PIECE)

@@ -43,7 +43,6 @@ class BlockedSet:
             error_rate=error_rate,
             cells=bits,
             hashes=self._hashes,
-            size_bytes=bits // 8,
             parameters={"hash": "murmur3_x64_128", "positions": "h1 block, h2 by nines", "seed": seed},
         )
         self._blocks_by_ones: NDArray[np.int64]

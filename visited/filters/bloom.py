@@ -83,7 +83,6 @@ class BloomSet:
             error_rate=error_rate,
             cells=self._bits,
             hashes=self._hashes,
-            size_bytes=words * 8,
             parameters={"hash": "murmur3_x64_128", "positions": "guava_mitz_64", "seed": seed},
         )
 

@@ -35,15 +35,15 @@ class FilterCells:
         error_rate: float,
         cells: int,
         hashes: int,
-        size_bytes: int,
         parameters: Values,
+        cell_bits: int = 1,
     ) -> None:
         """A snapshot is only loaded if `parameters`, capacity, rate, cells and hashes are equal."""
         self._backend = backend
         self._capacity = capacity
         self.cell_count = cells
         self._hashes = hashes
-        self._size_bytes = size_bytes
+        self._size_bytes = cells * cell_bits // 8
         self._parameters: dict[str, Value] = {
             "capacity": capacity,
             "error_rate": error_rate,

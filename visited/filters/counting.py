@@ -56,7 +56,7 @@ class CountingSet:
             error_rate=error_rate,
             cells=self._counters,
             hashes=self._hashes,
-            size_bytes=self._counters * width // 8,
+            cell_bits=width,
             parameters={"width": width, "hash": "murmur3_x64_128", "positions": "guava_mitz_64", "seed": seed},
         )
         self._reset_counts()
