@@ -31,11 +31,8 @@ class ForgettingSet:
 
     def __init__(self, inner: VisitedSet) -> None:
         self._inner = inner
+        self.is_prompt = is_prompt(inner)
         self._forgotten = ExactSet()
-
-    @property
-    def is_prompt(self) -> bool:
-        return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)

@@ -20,13 +20,10 @@ class RecentUrls:
         if size < 1:
             raise ValueError(f"size must be at least 1 URL, found {size!r}; use no wrapper for no cache")
         self._inner = inner
+        self.is_prompt = is_prompt(inner)
         self._recent = UrlCache(size)
         self._hits = 0
         self._misses = 0
-
-    @property
-    def is_prompt(self) -> bool:
-        return is_prompt(self._inner)
 
     def recalls(self, urls: Sequence[str], /) -> bool:
         if not self._recent.are_fresh(urls):

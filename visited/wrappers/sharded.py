@@ -24,11 +24,8 @@ class ShardedSet:
         if not shards:
             raise ValueError("expected at least one visited set, found none")
         self._shards = list(shards)
+        self.is_prompt = all(map(is_prompt, shards))
         self._kernel = kernel or best_kernel()
-
-    @property
-    def is_prompt(self) -> bool:
-        return all(map(is_prompt, self._shards))
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_sequence(urls)

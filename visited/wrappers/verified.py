@@ -30,6 +30,7 @@ class VerifiedSet:
 
     def __init__(self, inner: VisitedSet, lookup: Lookup) -> None:
         self._inner = inner
+        self.is_prompt = is_prompt(inner)
         self._lookup = lookup
         self._rescued = ExactSet()
         self._caught = 0
@@ -38,10 +39,6 @@ class VerifiedSet:
         self._may_lack_known = False
         """Whether the inner set may call known URLs new: it has forgotten URLs, of which some may never have been in
         it. After the set was filled from the ledger, nobody knows which ones were false positives."""
-
-    @property
-    def is_prompt(self) -> bool:
-        return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)

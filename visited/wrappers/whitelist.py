@@ -21,12 +21,9 @@ class WhiteListSet:
 
     def __init__(self, inner: VisitedSet, urls: Iterable[str]) -> None:
         self._inner = inner
+        self.is_prompt = is_prompt(inner)
         self._seen = dict.fromkeys(urls, False)
         self._url_bytes = sum(map(object_bytes, self._seen))
-
-    @property
-    def is_prompt(self) -> bool:
-        return is_prompt(self._inner)
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
