@@ -86,9 +86,7 @@ class LevelDBClaims:
         return self._database.decode(_decode_claims, value, "what it has asked the visited set")
 
     def put(self, urls: Sequence[CrawlUrl], /) -> None:
-        batch = self._database.batch()
-        batch.put(CLAIMS, _encode([_encode_url(url) for url in urls]))
-        self._database.write(batch)
+        self._database.write_one(CLAIMS, _encode([_encode_url(url) for url in urls]))
         self.is_open = True
 
     def clear(self) -> None:

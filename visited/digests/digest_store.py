@@ -230,18 +230,14 @@ def _telling_open_files(directory: Path) -> Iterator[None]:
 
 def _open(directory: Path) -> plyvel.DB:
     with _telling_open_files(directory):
-        return _open_database(directory)
-
-
-def _open_database(directory: Path) -> plyvel.DB:
-    return plyvel.DB(
-        str(directory),
-        # If LevelDB can't see a database that is there, as after an error of the disk, it must not replace it.
-        create_if_missing=not (directory / "CURRENT").exists(),
-        lru_cache_size=_CACHE_BYTES,
-        write_buffer_size=WRITE_BUFFER_BYTES,
-        bloom_filter_bits=10,
-        # Digests do not compress.
-        compression=None,
-        paranoid_checks=True,
-    )
+        return plyvel.DB(
+            str(directory),
+            # If LevelDB can't see a database that is there, as after an error of the disk, it must not replace it.
+            create_if_missing=not (directory / "CURRENT").exists(),
+            lru_cache_size=_CACHE_BYTES,
+            write_buffer_size=WRITE_BUFFER_BYTES,
+            bloom_filter_bits=10,
+            # Digests do not compress.
+            compression=None,
+            paranoid_checks=True,
+        )
