@@ -1,6 +1,7 @@
 """The frontier in LevelDB. What checks, repairs and divides it is loaded when it is called: a crawl does without."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -107,11 +108,8 @@ def _abandon(job: Regrouping) -> None:
 
 
 def _set_lineage(directory: Path, lineage: int) -> None:
-    database = Database(directory, durability="power")
-    try:
+    with closing(Database(directory, durability="power")) as database:
         set_lineage(database, lineage)
-    finally:
-        database.close()
 
 
 DESCRIPTOR = Descriptor(

@@ -16,8 +16,8 @@ from crawler.testing.visited.random_calls import some_urls
 from crawler.testing.visited.suite import urls_of
 from tests.contracts.test_shared_set import make
 from tests.redis_server import RedisServer, running_redis
+from tests.unit.visited.kernels import available_kernels
 from visited import CannotForget, Forgotten, LocalSet, SharedSet
-from visited.bits.kernel import available_kernels
 from visited.redis.dsbf import DsbfForm
 from visited.redis.form import Place
 from visited.redis.redis_set import RedisSet

@@ -185,11 +185,6 @@ class CompiledKernel:
             compiled.leaves_fill(run, lows, last, leaves, counts, hashes)
 
 
-def available_kernels() -> list[Kernel]:
-    """List the kernels that work here, the fastest first."""
-    return [CompiledKernel(), _numpy_kernel()] if IS_COMPILED else [_numpy_kernel()]
-
-
 def best_kernel() -> Kernel:
     """Return the kernel that the environment asks for, else the fastest. Raises `KernelRefused` if it is missing."""
     wanted = os.environ.get(_VARIABLE) or None
@@ -204,10 +199,6 @@ def best_kernel() -> Kernel:
         )
     if _COMPILED_VERSION and not IS_COMPILED and wanted is None:
         _warn_of_another_build()
-    return _numpy_kernel()
-
-
-def _numpy_kernel() -> Kernel:
     return cast("Kernel", import_module("visited.bits.numpy_whole").NumpyKernel())
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from visited.bits.kernel import Kernel, available_kernels
+from tests.unit.visited.kernels import available_kernels
+from visited.bits.kernel import Kernel
 
 
 @pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)

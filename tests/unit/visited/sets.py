@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawler.testing.visited.making import CAPACITY, ERROR_RATE, domain_of, host_of, make
+from tests.unit.visited.kernels import available_kernels
 from tests.unit.visited.short_hashes import short_hashes
 from visited import SnapshotRefused, VisitedSet, VisitedStats, clear_set
 from visited.backends import BACKENDS, descriptor
 from visited.baselines.fingerprints import FingerprintSet
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.raw_urls import RawUrlSet
-from visited.bits.kernel import Kernel, available_kernels, best_kernel
+from visited.bits.kernel import Kernel, best_kernel
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet

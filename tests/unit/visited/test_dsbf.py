@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.unit.visited.kernels import available_kernels
 from tests.unit.visited.sets import dumped
 from visited import CannotForget, SnapshotRefused
-from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
 from visited.splitting.fingerprint_list import FingerprintList, read_range, read_runs
 from visited.splitting.leaf_images import LeafImages

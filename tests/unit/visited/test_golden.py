@@ -6,11 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.unit.visited.kernels import available_kernels
 from visited.baselines.mitz_32 import mitz_32
 from visited.baselines.numpy_filter import NumpyFilter
 from visited.baselines.salted_md5 import salted_hashes
 from visited.baselines.six_seeds import SEEDS, six_seeds
-from visited.bits.kernel import ADD, TEST, Kernel, available_kernels
+from visited.bits.kernel import ADD, TEST, Kernel
 from visited.filters.bloom import BloomSet
 
 

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.conftest import REPOSITORY
+from tests.unit.visited.kernels import available_kernels
 from visited import KernelRefused
 from visited.bits import kernel as kernels
-from visited.bits.kernel import ADD, FORGET, TEST, Kernel, available_kernels, best_kernel
+from visited.bits.kernel import ADD, FORGET, TEST, Kernel, best_kernel
 from visited.bits.memory import Memory, zeros
 from visited.bits.numpy_table import SLOT
 from visited.bits.sketch import MOST_RANK, SKETCH_BYTES, STATE, change_probability, lost_and_variance

@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.unit.visited.kernels import available_kernels
 from tests.unit.visited.sets import PARAMETERS, dumped
 from visited import CannotList, ListingSet, SnapshotRefused
 from visited.backends import descriptor
 from visited.baselines.raw_urls import RawUrlSet
-from visited.bits.kernel import Kernel, available_kernels
+from visited.bits.kernel import Kernel
 from visited.descriptor import Cost
 from visited.digests.exact import ExactSet
 from visited.making import cost_of_set, make_set

@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.unit.visited.corpus import real_urls
+from tests.unit.visited.kernels import available_kernels
 from visited import VisitedSet
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.salted_md5 import salted_md5
 from visited.baselines.six_seeds import six_seeds
-from visited.bits.kernel import available_kernels
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
