@@ -113,7 +113,7 @@ class SplittingSet:
         ones = int(leaves.ones.sum())
         images = self._images.disk_bytes() if self._images else 0
         expected_lost, lost_sigma = self._losses.estimate()
-        memory = (leaves, lists, self._growth, self._losses)
+        memory = (leaves, lists, self._growth, self._losses.sample)
         return VisitedStats(
             backend=BACKEND,
             count=self._losses.count,
@@ -143,7 +143,7 @@ class SplittingSet:
         self._lists.flush()
         # The sample comes between the lists, because the list of URLs was added later.
         fingerprints, *urls = self._lists.parts()
-        parts = [leaf_table(self._leaves).tobytes(), *fingerprints, self._losses.dump_sample(), *chain(*urls)]
+        parts = [leaf_table(self._leaves).tobytes(), *fingerprints, self._losses.sample.dump(), *chain(*urls)]
         if self._images and not len(self._lists.fingerprints.tail()):
             with ignore_full_disk():
                 self._images.write_changed(self._leaves, self._lists.fingerprints)
