@@ -1,5 +1,6 @@
 """Reserves requests in groups whose servers other parts of the crawl may ask, too."""
 
+from frontier.parts.protocol import Reservations
 from frontier.queues.queue import Queue
 from frontier.records import QueueUpdate
 from frontier.transitions.active.active_queues import ActiveQueues
@@ -18,7 +19,7 @@ class Reserving:
         reservations, schedule = self._active.reservations, self._active.schedule
         if reservations is None:
             return True
-        for group in self._groups(held.queue, for_prerequisite=held.for_prerequisite):
+        for group in self._groups(reservations, held.queue, for_prerequisite=held.for_prerequisite):
             if group in held.reserved:
                 continue
             if not reservations.begin(group, now=now):
@@ -31,7 +32,7 @@ class Reserving:
         """The server of the lease had another address than expected."""
         if (reservations := self._active.reservations) is None:
             return
-        for group in self._groups(held.queue, for_prerequisite=for_prerequisite):
+        for group in self._groups(reservations, held.queue, for_prerequisite=for_prerequisite):
             if group not in held.reserved:
                 reservations.begin_unasked(group)
                 held.reserved += (group,)
@@ -44,10 +45,8 @@ class Reserving:
         for group in held.reserved:
             reservations.end(group, max(0.0, rests.get(group, 0.0) - now), now=now)
 
-    def _groups(self, queue: Queue, *, for_prerequisite: bool) -> list[str]:
+    def _groups(self, reservations: Reservations, queue: Queue, *, for_prerequisite: bool) -> list[str]:
         """The groups in which the next request of a leased queue is to be reserved."""
-        if (reservations := self._active.reservations) is None:
-            return []
         key, address = queue.key, queue.record.address
         if for_prerequisite and queue.prerequisite is not None:
             key, address = queue.prerequisite.key, queue.prerequisite.address

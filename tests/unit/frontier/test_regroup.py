@@ -12,7 +12,7 @@ from crawler.testing.frontier.crawls import DONE
 from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, Place, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import Batch, Database
-from frontier.leveldb.format.keys import SPACES
+from frontier.leveldb.format import keys
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters
 from frontier.regroup import sources
@@ -100,7 +100,8 @@ def plain_keys(directory: Path) -> list[bytes]:
 
 
 def test_each_kind_of_record_and_each_counter_has_its_place() -> None:
-    assert {bytes([space]) for space in sources._SPACES} == set(SPACES)
+    assert {bytes([space]) for space in sources._SPACES} == keys.SPACES
+    assert {space for name, space in vars(keys).items() if name.endswith("_SPACE")} == keys.SPACES
     begin_anew = ("next_number", "next_turn", "journal_end", "batches", "allowance")
     named = (*OF_RECORDS, *sources.OF_FIRST, *sources.OF_HIGHEST, *begin_anew, "earlier")
     assert sorted(named) == sorted(Counters.__struct_fields__)
