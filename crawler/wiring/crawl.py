@@ -50,7 +50,7 @@ from crawler.wiring.plugins.guarded_frontier import guarded_frontier
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits, with_whole_sitemaps
 from crawler.wiring.schedule import next_tick
-from crawler.wiring.sharing import PACE_VARIABLE, LeaseSource, membership, share_pace, share_with_parts
+from crawler.wiring.sharing import PACE_VARIABLE, LeaseSource, membership, share_pace
 from crawler.wiring.sites import Sites
 from frontier import (
     CrawlUrl,
@@ -136,11 +136,14 @@ async def open_crawl(
             # Without a usable file, this crawl keeps the pace of its hosts alone.
             members = membership(kept.visited, frontier, directory, None if paced is guarded else pace)
             await stack.enter_async_context(members)
-        leasing = await share_with_parts(loaded.config, frontier, paced, stack)
+        leasing, links = LeaseSource(frontier=paced), _part_links(frontier, directory)
+        if links is not None:
+            from crawler.wiring.components.part_limits import share_limits  # noqa: PLC0415 - most crawls have no parts
+
+            leasing = await share_limits(loaded.config, links, paced, stack)
         live = await _make_components(loaded, directory, urls, latest, kept, leasing, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
             await agree_with_output(loaded.config, directory, kept, urls, leasing)
-        links = _part_links(frontier, directory)
         new_seeds = await _add_seeds(own_seeds(frontier, values), leasing.frontier, kept.visited)
         gauge = Gauge(live.engine.counters, leasing.frontier.describe, kept.visited.describe)
         gauge.connections = live.http.connections
@@ -245,27 +248,24 @@ async def _make_components(
         archive_began=(lambda: space.keeping.since) if config.output.warc else VisitsSince,
     )
     await space.start(stack)
-    return LiveSettings(
-        loaded=loaded,
-        latest=latest,
-        engine=_engine(config, components, frontier, on_stop=full_disk.stop),
-        http=http,
-        robots=fetchers.robots,
-        space=space,
-        frontier=frontier,
-        tell_sinks=sinks.tell,
-    )
-
-
-def _engine(config: Config, components: Components, frontier: Frontier, *, on_stop: Callable[[], None]) -> Engine:
     concurrency, spare = fetching.requests_at_once(config.fetch)
-    return Engine(
+    engine = Engine(
         components,
         concurrency=concurrency,
         spare=spare,
         limits=run_limits(config, frontier),
         options=pipeline_options(config),
-        on_stop=on_stop,
+        on_stop=full_disk.stop,
+    )
+    return LiveSettings(
+        loaded=loaded,
+        latest=latest,
+        engine=engine,
+        http=http,
+        robots=fetchers.robots,
+        space=space,
+        frontier=frontier,
+        tell_sinks=sinks.tell,
     )
 
 

@@ -1,5 +1,4 @@
-"""What a crawl shares: a visited set and the pace of hosts with other crawls, and if it is a part, limits with the
-other parts."""
+"""What crawls share: a visited set, and the pace of hosts. Also where a crawl takes its leases from."""
 
 import asyncio
 import logging
@@ -23,7 +22,7 @@ from crawler.parts.line.services import PartService
 from crawler.shared_pace.frontier import PacedFrontier
 from crawler.shared_pace.table import PaceTable
 from crawler.wiring.queue_settings import pace_groups
-from frontier import Frontier, Tended, part_links_of
+from frontier import Frontier, Tended
 from visited import Member, SharedSet, VisitedSet
 
 log = logging.getLogger(__name__)
@@ -134,15 +133,3 @@ def share_pace(
     stack.callback(table.close)
     groups_of = pace_groups(config, latest)
     return PacedFrontier(frontier, table, groups_of, crawl_delay_of=crawl_delay_of, host_rest_of=host_rest_of)
-
-
-async def share_with_parts(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> LeaseSource:
-    """The source of leases of a crawl, which come from `paced`. If `frontier` is a part, it keeps the limits of the
-    whole crawl. `stack` ends it."""
-    links = part_links_of(frontier)
-    if links is None:
-        return LeaseSource(frontier=paced)
-    from crawler.wiring.components.part_limits import share_limits  # noqa: PLC0415 - most crawls have no parts
-
-    leases_from, allowance, services = await share_limits(config, links, paced, stack)
-    return LeaseSource(frontier=leases_from, owe=None if allowance is None else allowance.owe, services=tuple(services))

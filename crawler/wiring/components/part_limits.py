@@ -16,16 +16,15 @@ from crawler.parts.sharing.limited_frontier import LimitedFrontier
 from crawler.parts.sharing.page_allowance import PageAllowance
 from crawler.parts.sharing.page_bank import PageBank
 from crawler.wiring.queue_settings import grouping
+from crawler.wiring.sharing import LeaseSource
 from frontier import Frontier, PartLinks
 
 _IP: Final = "ip"
 
 
-async def share_limits(
-    config: Config, links: PartLinks, leases_from: Frontier, stack: AsyncExitStack
-) -> tuple[Frontier, PageAllowance | None, list[PartService]]:
-    """The side of the part with these links: the frontier to take leases from, what limits its pages, if anything does,
-    and its services. `stack` ends them."""
+async def share_limits(config: Config, links: PartLinks, leases_from: Frontier, stack: AsyncExitStack) -> LeaseSource:
+    """The side of the part with these links. Its leases come from a frontier, as far as the limits of the whole crawl
+    allow. `stack` ends it."""
     services: list[PartService] = []
     if _IP in grouping(config).limits:
         holder = AddressHolder()
@@ -34,11 +33,12 @@ async def share_limits(
         services.append(holder)
     if config.limits.pages is None:
         await _lift_limit(links)
-        return leases_from, None, services
+        return LeaseSource(frontier=leases_from, services=tuple(services))
     allowance = PageAllowance(links.pages, is_idle=lambda: links.is_idle)
     services.append(allowance)
     await stack.enter_async_context(in_background(allowance.run()))
-    return LimitedFrontier(leases_from, allowance), allowance, services
+    limited = LimitedFrontier(leases_from, allowance)
+    return LeaseSource(frontier=limited, owe=allowance.owe, services=tuple(services))
 
 
 async def _lift_limit(links: PartLinks) -> None:
