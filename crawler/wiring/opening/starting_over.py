@@ -18,7 +18,6 @@ from crawler.wiring.configuration import load
 from crawler.wiring.parts import number_of_parts
 from crawler.wiring.storage import chosen_set, is_on_server, make_chosen, reaching_server
 from visited import SharedSet, Unanswered, Unavailable, Unreachable, VisitedSet
-from visited.descriptor import Descriptor
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +55,6 @@ def _delete_sets(directory: CrawlDirectory, otherwise: Config | None, *, pace: P
         _run(_delete_all(found))
 
 
-def _has_folders(directory: Path) -> bool:
-    return any(each.is_dir() for each in directory.glob("*"))
-
-
 def _run(work: Coroutine[None, None, None]) -> None:
     """In a thread of its own, because this one may have an event loop that runs."""
     with ThreadPoolExecutor(1) as thread:
@@ -86,9 +81,10 @@ async def _check_servers(loaded: Loaded, directory: CrawlDirectory, additions: A
 def _own_sets(
     directory: CrawlDirectory, otherwise: Config | None, pace: Path | None
 ) -> Iterator[tuple[Path, VisitedSet]]:
+    """The visited sets on servers that a crawl and its parts have begun, by their directories."""
     for path in dict.fromkeys((directory.path, *output_directories(directory.path))):
         place = CrawlDirectory(path)
-        if not _has_folders(place.visited):  # where sets on servers have their names
+        if not any(each.is_dir() for each in place.visited.glob("*")):  # where sets on servers have their names
             continue
         from visited.redis.making import own_keys  # noqa: PLC0415 - most crawls have no sets on servers
 
@@ -100,12 +96,10 @@ def _own_sets(
                 continue
             config, _ = choose_backend(config, place)
             chosen = chosen_set(config)
-            visited = _own_set(chosen, config, place, pace)
+            if is_on_server(chosen) and chosen.folder is not None and (place.visited / chosen.folder).is_dir():
+                yield path, make_chosen(chosen, config, place, pace=pace)
         except (ConfigError, DirectoryRefused) as error:
             log.warning("if the crawl in %s had its visited set on a server, that keeps it: %s", path, error)
-        else:
-            if visited is not None:
-                yield path, visited
         for pattern in own_keys(place.visited, besides=None if chosen is None else chosen.folder):
             log.warning(
                 "before its visited set was changed, the crawl in %s had one on a server, which keeps it; to delete it "
@@ -129,10 +123,3 @@ async def _delete(path: Path, visited: VisitedSet) -> None:
         log.warning("the server keeps the visited set of the crawl in %s, which is deleted: %s", path, error)
     finally:
         await visited.aclose()
-
-
-def _own_set(chosen: Descriptor, config: Config, directory: CrawlDirectory, pace: Path | None) -> VisitedSet | None:
-    """The visited set on a server that a crawl has begun; None if it has none. Raises `ConfigError`."""
-    if not is_on_server(chosen) or chosen.folder is None or not (directory.visited / chosen.folder).is_dir():
-        return None
-    return make_chosen(chosen, config, directory, pace=pace)
