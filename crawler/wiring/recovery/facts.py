@@ -22,6 +22,8 @@ _TABLES: Final = """
         referred TEXT,
         is_archived INTEGER, is_whole INTEGER, copies INTEGER, has_two_urls INTEGER, PRIMARY KEY (source, number)
     ) WITHOUT ROWID;
+    CREATE VIEW settled AS SELECT a.* FROM told AS a
+        JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending';
     CREATE TABLE wanted (source INTEGER, number INTEGER, PRIMARY KEY (source, number)) WITHOUT ROWID;
     CREATE TABLE payload (digest TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID;
     CREATE TABLE lacking (digest TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -38,9 +40,7 @@ _ADD: Final = """
 _COMPARED: Final = ("state", "status", "digest")
 _OF_BOTH: Final = """
     SELECT a.url, a.number, a.is_whole, a.state, b.state, a.status, b.status, a.digest, b.digest
-    FROM told AS a JOIN told AS b ON b.source = ? AND b.number = a.number
-    JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
-    WHERE a.source = ?
+    FROM settled AS a JOIN told AS b ON b.source = ? AND b.number = a.number WHERE a.source = ?
 """
 
 
@@ -154,8 +154,7 @@ class Facts:
         """Settled numbers that a source lacks and the source `among` has: number, URL and state. With `archived_only`,
         only those that the archive must have."""
         query = f"""
-            SELECT a.number, a.url, a.state FROM told AS a
-            JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
+            SELECT a.number, a.url, a.state FROM settled AS a
             LEFT JOIN told AS b ON b.source = ? AND b.number = a.number
             WHERE a.source = ? AND b.number IS NULL {"AND a.is_archived" if archived_only else ""}
         """  # noqa: S608  # ours
@@ -241,8 +240,7 @@ class Facts:
     def of_other_urls(self, source: int) -> Iterator[tuple[int, str, str]]:
         """Settled numbers that a sink has for another URL than the records: number, and both URLs."""
         query = """
-            SELECT a.number, a.url, b.url FROM told AS a JOIN told AS b ON b.source = ? AND b.number = a.number
-            JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
+            SELECT a.number, a.url, b.url FROM settled AS a JOIN told AS b ON b.source = ? AND b.number = a.number
             WHERE a.source = ? AND a.url != b.url
         """
         return self._rows(query, source, Source.RECORDS)
@@ -251,8 +249,7 @@ class Facts:
         """Note the settled numbers that a sink lacks, or of which it contradicts the records, as in `disagreements` and
         `of_other_urls`. Returns how many these are."""
         query = """
-            INSERT INTO wanted SELECT ?, a.number FROM told AS a
-            JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
+            INSERT INTO wanted SELECT ?, a.number FROM settled AS a
             LEFT JOIN told AS b ON b.source = ? AND b.number = a.number WHERE a.source = ?
             AND (b.number IS NULL OR a.url != b.url
                  OR a.state != b.state OR a.status IS NOT b.status OR a.digest != b.digest)
