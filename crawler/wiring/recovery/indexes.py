@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,11 +22,11 @@ def index_problems(directory: Path) -> Iterator[Problem]:
     that were open. Takes the same memory for an index of any length; one that is wrong is read several times if it is
     long."""
     for archive in _indexed(directory):
-        reading = _Reading(index_of(archive))
         # Nothing is taken back in an archive that is complete, so its lines are all true.
-        expected, found = _Sum.of(lines_of(archive)), _Sum.of(reading)
-        if not reading.is_sorted or expected != found:
-            lacking, foreign = _differences(archive, passes=1 + max(expected.count, found.count) // _AT_ONCE)
+        expected, found = _sum_of(lines_of(archive)), _sum_of(_lines_in(index_of(archive)))
+        is_sorted = all(before <= line for before, line in pairwise(_lines_in(index_of(archive))))
+        if not is_sorted or expected != found:
+            lacking, foreign = _differences(archive, passes=1 + max(expected[0], found[0]) // _AT_ONCE)
             message = (
                 f"it lacks {number_of(lacking, 'capture')}, and has {number_of(foreign, 'line')} that its archive does "
                 "not bear out"
@@ -34,36 +34,19 @@ def index_problems(directory: Path) -> Iterator[Problem]:
             yield Problem("index", str(index_of(archive)), f"{message}; `verify --repair` makes it anew")
 
 
-class _Reading:
-    """The lines of an index, and whether they were in order."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.is_sorted = True
-
-    def __iter__(self) -> Iterator[bytes]:
-        before = b""
-        with self._path.open("rb") as lines:
-            for line in lines:
-                content = line.removesuffix(b"\n")
-                self.is_sorted = self.is_sorted and before <= content
-                yield content
-                before = content
-
-
-class _Sum(msgspec.Struct, frozen=True):
-    """The sum of the digests of lines. The same lines have the same sum, in any order."""
-
-    count: int
-    total: int
-
-    @classmethod
-    def of(cls, lines: Iterable[bytes]) -> Self:
-        count = total = 0
+def _lines_in(index: Path) -> Iterator[bytes]:
+    with index.open("rb") as lines:
         for line in lines:
-            count += 1
-            total += int.from_bytes(hashlib.blake2b(line, digest_size=16).digest(), "little")
-        return cls(count, total)
+            yield line.removesuffix(b"\n")
+
+
+def _sum_of(lines: Iterable[bytes]) -> tuple[int, int]:
+    """The number of lines, and the sum of their digests. The same lines have the same ones, in any order."""
+    count = total = 0
+    for line in lines:
+        count += 1
+        total += int.from_bytes(hashlib.blake2b(line, digest_size=16).digest(), "little")
+    return count, total
 
 
 def _differences(archive: Path, *, passes: int) -> tuple[int, int]:
@@ -71,7 +54,7 @@ def _differences(archive: Path, *, passes: int) -> tuple[int, int]:
     lacking = foreign = 0
     for number in range(passes):
         expected = _digests(lines_of(archive), number, passes)
-        found = _digests(_Reading(index_of(archive)), number, passes)
+        found = _digests(_lines_in(index_of(archive)), number, passes)
         lacking += len(np.setdiff1d(expected, found))
         foreign += len(np.setdiff1d(found, expected))
     return lacking, foreign
