@@ -1,6 +1,5 @@
 """A folder of keys: makes it, renews its key, and says which key signs now."""
 
-import os
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -75,12 +74,8 @@ class KeyFolder:
         private = Ed25519PrivateKey.generate()
         key = public_key(private, nbf=nbf, exp=exp)
         # A crash in between leaves a private key that no directory names, and that signs nothing.
-        file = self.key_file(key)
         content = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        replace_file(self.key_file(key), content, mode=0o600)
         replace_file(self.directory_file, KeyDirectory((*others, key)).encode(), mode=0o644)
         return key
 
