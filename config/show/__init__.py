@@ -1,3 +1,3 @@
-"""Shows a configuration: `render` as rows and as TOML, `changes` in words, `json_schema` for editors, `markdown` for
-the manual. `rewrite` changes values in one that somebody has written.
+"""Shows a configuration: `render` as rows and as TOML, `changes` in words, `json_schema` for editors. `rewrite` changes
+values in one that somebody has written.
 """

@@ -126,7 +126,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(REPOSITORY / "onceover_crawler.py", root)
     # To draw plots takes longer than to measure for them.
     (root / "matplotlib.py").write_text('raise ModuleNotFoundError("as if not installed", name="matplotlib")\n')
-    for name in ("pyproject.toml", "docs"):
+    for name in ("pyproject.toml", "docs", "tools"):
         (root / name).symlink_to(REPOSITORY / name)
     (root / "visited" / "baselines" / "sorted_hashes.py").write_text(THE_FILE.lstrip())
     backends = root / "visited" / "backends.py"
@@ -149,7 +149,7 @@ def test_the_configuration_knows_it_with_its_options(copy: Path, tmp_path: Path)
     assert "visited.baselines.sorted_hashes" in changed(copy, "plugins", "--json", cwd=tmp_path).out
     page = tmp_path / "configuration.md"
     shutil.copy(REPOSITORY / "docs" / "configuration.md", page)
-    run(copy, "config.show.markdown", str(page))
+    run(copy, "tools.tabulate_settings", str(page))
     assert "| sorted-hashes | `salt` | `0` | 0 to 99 | Number that is hashed with each URL. |" in page.read_text()
 
 

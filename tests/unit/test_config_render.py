@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import msgspec
@@ -32,11 +33,12 @@ from config import (
 from config.contact import in_ascii
 from config.loading.blocks import block_kinds
 from config.settings import sections
-from config.show.markdown import render_markdown, with_tables
 from frontier.backends import descriptor
 from tests.unit.test_config_loader import CONTACT, DESIGNED, MINIMAL, problems_of, written
 
-MANUAL = Path(__file__).parents[2] / "docs" / "configuration.md"
+REPOSITORY = Path(__file__).parents[2]
+MANUAL = REPOSITORY / "docs" / "configuration.md"
+TABULATING = run_path(str(REPOSITORY / "tools" / "tabulate_settings.py"))
 ADDRESSES = ["127.0.0.1", "127.0.0.1:8080", "::1", "[::1]", "[2001:db8::1]:65535"]
 PROXIES = ["http://192.0.2.1:3128", "https://[::1]:1/", "socks5h://proxy.test"]
 
@@ -352,11 +354,11 @@ def test_a_preset_extended_or_copied_is_the_same_configuration(tmp_path: Path) -
 
 def test_the_tables_of_the_manual_are_current() -> None:
     text = MANUAL.read_text(encoding="utf-8")
-    assert text == with_tables(text), "run `python -m config.show.markdown docs/configuration.md`"
+    assert text == TABULATING["with_tables"](text), "run `python -m tools.tabulate_settings docs/configuration.md`"
 
 
 def test_the_tables_name_every_setting_and_every_row_has_four_cells() -> None:
-    rows = [row for row in render_markdown().splitlines() if row.startswith("| `")]
+    rows = [row for row in TABULATING["render_markdown"]().splitlines() if row.startswith("| `")]
     own = [setting.name for kind in block_kinds().values() for setting in kind.own]
     assert [row.split("`")[1] for row in rows] == [*(setting.name for setting in settings().values()), *own]
     assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {6}
@@ -364,7 +366,7 @@ def test_the_tables_name_every_setting_and_every_row_has_four_cells() -> None:
 
 def test_tables_go_between_their_marks_only() -> None:
     with pytest.raises(ValueError, match="expected the lines"):
-        with_tables("# no marks\n")
+        TABULATING["with_tables"]("# no marks\n")
 
 
 def test_the_examples_of_the_manual_are_true(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The tables of docs/configuration.md. `python -m config.show.markdown docs/configuration.md` updates them."""
+#!/usr/bin/env python3
+"""The tables of docs/configuration.md. `python -m tools.tabulate_settings docs/configuration.md` updates them."""
 
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from config.settings import Setting, section_meaning, sections, settings
 from config.show.render import value_text
 from visited.backends import BACKENDS, REMOTE
 
-BEGIN = "<!-- settings: made by `python -m config.show.markdown docs/configuration.md` from config/schema/ -->"
+BEGIN = "<!-- settings: made by `python -m tools.tabulate_settings docs/configuration.md` from config/schema/ -->"
 END = "<!-- end of settings -->"
 _OPTIONS = "visited.options"
 _OPTIONS_HEAD = "| backend | key | default | may be | meaning |\n| --- | --- | --- | --- | --- |"
