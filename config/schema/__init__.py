@@ -1,7 +1,8 @@
 """Every setting: its name, type, default, unit, limits and meaning. The rest of the package is derived from this room.
 
 A section of the file is a struct, and its docstring says what the section is about. A setting is a field. Its type has
-notes: its `meaning`, and of a number its limits and its unit (`between`). The `extra` of a `msgspec.Meta` may have
+notes: its `meaning`, of a number its limits and its unit (`between`), and of a text what it must match (`matching`).
+The `extra` of a `msgspec.Meta` may have
 
     form      what a text must look like, in words; it completes "text, …" or "a list of texts, each …"
     choices   the names that a text may be, where they are not known here, such as those of visited sets

@@ -5,13 +5,12 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import END, MOST, YEAR_S, AgentName, Options, Purpose, Text, between, meaning
+from config.schema.kinds import MOST, YEAR_S, AgentName, Options, Purpose, Text, between, matching, meaning
 
 CrawlName = Annotated[
     str,
-    Meta(
-        pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}",
-        extra={"form": "of letters, digits, dots, dashes and underscores, first a letter or digit"},
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", "of letters, digits, dots, dashes and underscores, first a letter or digit"
     ),
 ]
 
@@ -65,16 +64,10 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     ] = msgspec.field(default_factory=lambda: {"Google-Extended": "train-ai", "Applebot-Extended": "train-ai"})
 
 
-WarcPrefix = Annotated[
-    str,
-    Meta(pattern=rf"^[A-Za-z0-9._-]{{1,100}}{END}", extra={"form": "of letters, digits, dots, dashes and underscores"}),
-]
+WarcPrefix = Annotated[str, matching(r"[A-Za-z0-9._-]{1,100}", "of letters, digits, dots, dashes and underscores")]
 
 
-MediaTypes = Annotated[
-    str,
-    Meta(pattern=rf"^!?[a-z0-9*?.+-]+/[a-z0-9*?.+-]+{END}", extra={"form": 'a media type or a pattern, as "image/*"'}),
-]
+MediaTypes = Annotated[str, matching(r"!?[a-z0-9*?.+-]+/[a-z0-9*?.+-]+", 'a media type or a pattern, as "image/*"')]
 
 
 SINKS: Final = ("postgres", "sqlite")

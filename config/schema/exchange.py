@@ -3,16 +3,10 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
-from config.schema.kinds import END, Text, between, meaning
+from config.schema.kinds import Text, between, matching, meaning
 
-Prefix = Annotated[
-    str,
-    Meta(
-        pattern=rf"^[A-Za-z0-9][A-Za-z0-9._:-]{{0,99}}{END}", extra={"form": "of letters, digits, dots, dashes and :"}
-    ),
-]
+Prefix = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}", "of letters, digits, dots, dashes and :")]
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):

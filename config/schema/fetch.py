@@ -5,54 +5,41 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import DAY_S, END, IN_NAME, MOST, PER_SITE, Options, Text, between, meaning
+from config.schema.kinds import DAY_S, IN_NAME, MOST, PER_SITE, Options, Text, between, matching, meaning
 
 Resolver = Literal["dns", "system"]
 Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "turbohtml", "lxml", "bs4"), "backends": "extractor"})]
 FetchBackend = Annotated[str, Meta(extra={"choices": ("http",), "backends": "fetcher"})]
 DEFAULT_USER_AGENT = "onceover/1.0 (+https://example.org/about-our-crawler)"
 """Its contact is a placeholder, which does not count; see `config.contact`."""
-UserAgent = Annotated[str, Meta(pattern=rf"^[\x21-\x7e][\x20-\x7e]*{END}", extra={"form": "in printable ASCII"})]
-Language = Annotated[
-    str,
-    Meta(
-        pattern=rf"^(\*|[A-Za-z]{{1,8}}(-[A-Za-z0-9]{{1,8}})*){END}",
-        extra={"form": 'a language tag, as "en" or "de-AT"'},
-    ),
-]
-HostPattern = Annotated[str, Meta(pattern=rf"^(\*|(\*\.)?{IN_NAME}([.-]*{IN_NAME})*){END}")]
+UserAgent = Annotated[str, matching(r"[\x21-\x7e][\x20-\x7e]*", "in printable ASCII")]
+Language = Annotated[str, matching(r"(\*|[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*)", 'a language tag, as "en" or "de-AT"')]
+HostPattern = Annotated[str, matching(rf"(\*|(\*\.)?{IN_NAME}([.-]*{IN_NAME})*)")]
 Address = Annotated[
     str,
-    Meta(
-        pattern=r"^(\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?|[0-9.]+(:[0-9]{1,5})?|[0-9A-Fa-f:.]{0,45}:[0-9A-Fa-f:.]{0,45})"
-        rf"{END}",
-        extra={"form": '{ "*.example.org" = "127.0.0.1:8080" }, with hosts without ports'},
+    matching(
+        r"(\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?|[0-9.]+(:[0-9]{1,5})?|[0-9A-Fa-f:.]{0,45}:[0-9A-Fa-f:.]{0,45})",
+        '{ "*.example.org" = "127.0.0.1:8080" }, with hosts without ports',
     ),
 ]
-Network = Annotated[
-    str, Meta(pattern=rf"^[0-9A-Fa-f:.]+(/[0-9]{{1,3}})?{END}", extra={"form": 'a network, as "10.1.0.0/16"'})
-]
+Network = Annotated[str, matching(r"[0-9A-Fa-f:.]+(/[0-9]{1,3})?", 'a network, as "10.1.0.0/16"')]
 ProxyUrl = Annotated[
     str,
-    Meta(
-        pattern=rf"^(https?|socks5h?)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{{1,5}})?/?{END}",
-        extra={"form": '{ "*" = "http://192.0.2.1:3128", "*.example.org" = "socks5://192.0.2.1:1080" }'},
+    matching(
+        r"(https?|socks5h?)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?/?",
+        '{ "*" = "http://192.0.2.1:3128", "*.example.org" = "socks5://192.0.2.1:1080" }',
     ),
 ]
 Secret = Annotated[
     str,
-    Meta(
-        pattern=rf"^(env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+){END}",
-        extra={"form": '{ "www.example.org" = "env:LOGIN" } or "file:/run/secrets/login", with hosts without ports'},
+    matching(
+        r"(env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+)",
+        '{ "www.example.org" = "env:LOGIN" } or "file:/run/secrets/login", with hosts without ports',
     ),
 ]
-HeaderName = Annotated[str, Meta(pattern=rf"^[!#$%&'*+.^_`|~0-9A-Za-z-]+{END}")]
+HeaderName = Annotated[str, matching(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")]
 HeaderValue = Annotated[
-    str,
-    Meta(
-        pattern=rf"^([\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?)?{END}",
-        extra={"form": '{ "Accept" = "text/html" }, in printable ASCII'},
-    ),
+    str, matching(r"([\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?)?", '{ "Accept" = "text/html" }, in printable ASCII')
 ]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import DAY_S, END, IN_NAME, MOST, PER_SITE, Options, Place, Text, between, meaning
+from config.schema.kinds import DAY_S, IN_NAME, MOST, PER_SITE, Options, Place, Text, between, matching, meaning
 from frontier.backends import BACKENDS as FRONTIERS
 from visited.backends import BACKENDS, REMOTE
 
@@ -19,11 +19,7 @@ Order = Literal["depth", "breadth-first", "depth-first", "cost"]
 QueueOrder = Literal["turns", "best-url"]
 Costs = Literal["one", "guess"]
 ParallelQueues = Annotated[
-    str,
-    Meta(
-        pattern=rf"^{IN_NAME}([.:-]*{IN_NAME})*:[1-9][0-9]{{0,2}}{END}",
-        extra={"form": 'a host and a number, as "www.example.org:4"'},
-    ),
+    str, matching(rf"{IN_NAME}([.:-]*{IN_NAME})*:[1-9][0-9]{{0,2}}", 'a host and a number, as "www.example.org:4"')
 ]
 
 

@@ -6,20 +6,19 @@ import msgspec
 from msgspec import Meta
 
 from config.schema.fetch import HostPattern
-from config.schema.kinds import DAY_S, END, Text, between, meaning
+from config.schema.kinds import DAY_S, Text, between, matching, meaning
 
 Email = Annotated[
     str,
-    Meta(
-        pattern=rf"^[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+{END}",
-        extra={"form": 'an e-mail address, as "crawler@your.site"'},
+    matching(
+        r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", 'an e-mail address, as "crawler@your.site"'
     ),
 ]
 Origin = Annotated[
     str,
-    Meta(
-        pattern=rf"^https://[a-z0-9_-]+(\.[a-z0-9_-]+)*(:[0-9]{{1,5}})?{END}",
-        extra={"form": 'a site with https and without a path, in small letters, as "https://bot.your.site"'},
+    matching(
+        r"https://[a-z0-9_-]+(\.[a-z0-9_-]+)*(:[0-9]{1,5})?",
+        'a site with https and without a path, in small letters, as "https://bot.your.site"',
     ),
 ]
 

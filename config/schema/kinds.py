@@ -4,16 +4,19 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-# In Python, unlike in JSON Schema, `$` also matches before a final line feed. This only matches at the end in both.
-END = r"(?![\s\S])"
+
+def matching(pattern: str, form: str | None = None, **more: str) -> Meta:
+    """What a text must be: a regular expression that matches all of it, and its form in words. `more` is as in the
+    `extra` of a `msgspec.Meta`."""
+    # In Python, unlike in JSON Schema, `$` also matches before a final line feed. This only matches at the end in both.
+    whole = rf"^{pattern}(?![\s\S])"
+    return Meta(pattern=whole, extra=None if form is None else {"form": form, **more})
+
+
 IN_NAME = r"[^\x00-/:-@\[-^`{-\x7f]"
 """A character of a host name, which may be beyond ASCII, as in `münchen.example`, but for dots and dashes."""
 Text = Annotated[
-    str,
-    Meta(
-        pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}",
-        extra={"form": "not empty and without control characters"},
-    ),
+    str, matching(r"[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*", "not empty and without control characters")
 ]
 Place = Annotated[
     Text, Meta(extra={"form": 'a host, a domain as "*.example.org", a URL up to its last slash, or a SURT prefix'})
@@ -27,12 +30,8 @@ PER_SITE = Meta(extra={"per_site": True})
 """The note of a setting that a block `[[site]]` may set, too. `wiring` gives it to its component by URL or by queue."""
 
 PURPOSES: Final = ("search", "archive", "text-mining", "ai-use", "train-ai")
-Purpose = Annotated[
-    str, Meta(pattern=rf"^({'|'.join(PURPOSES)}){END}", extra={"form": " or ".join(f'"{each}"' for each in PURPOSES)})
-]
-AgentName = Annotated[
-    str, Meta(pattern=rf"^[A-Za-z_-]{{1,100}}{END}", extra={"form": "of letters, dashes and underscores"})
-]
+Purpose = Annotated[str, matching(rf"({'|'.join(PURPOSES)})", " or ".join(f'"{each}"' for each in PURPOSES))]
+AgentName = Annotated[str, matching(r"[A-Za-z_-]{1,100}", "of letters, dashes and underscores")]
 
 
 def between(least: float, most: float, unit: str | None = None) -> Meta:

@@ -3,25 +3,20 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
-from config.schema.kinds import DAY_S, END, MOST, Text, between, meaning
+from config.schema.kinds import DAY_S, MOST, Text, between, matching, meaning
 
 RenderWait = Literal["load", "idle"]
 RenderBlock = Annotated[
     str,
-    Meta(
-        pattern=rf"^(image|media|font|stylesheet|script|data|frame){END}",
-        extra={"form": "image, media, font, stylesheet, script, data (what scripts ask for) or frame"},
+    matching(
+        r"(image|media|font|stylesheet|script|data|frame)",
+        "image, media, font, stylesheet, script, data (what scripts ask for) or frame",
     ),
 ]
 
 RenderScreenshot = Annotated[
-    str,
-    Meta(
-        pattern=rf"^(view|fullPage|thumbnail){END}",
-        extra={"form": "view (what the window shows), fullPage or thumbnail"},
-    ),
+    str, matching(r"(view|fullPage|thumbnail)", "view (what the window shows), fullPage or thumbnail")
 ]
 
 

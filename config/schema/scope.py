@@ -5,23 +5,23 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import END, MOST, PER_SITE, YEAR_S, Options, Text, between, meaning
+from config.schema.kinds import MOST, PER_SITE, YEAR_S, Options, Text, between, matching, meaning
 
 Within = Literal["host", "domain", "prefix", "any"]
 RuleName = Annotated[
     str,
-    Meta(
-        pattern=rf"^([a-z][a-z0-9-]*|[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
-        rf"|[^\x00-\x1f\x7f]* => [^\x00-\x1f\x7f]*){END}",
-        extra={"form": """the name of a rule, as "sort-query", or '/print$ => /'""", "backends": "canonical_rule"},
+    matching(
+        r"([a-z][a-z0-9-]*|[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*" r"|[^\x00-\x1f\x7f]* => [^\x00-\x1f\x7f]*)",
+        """the name of a rule, as "sort-query", or '/print$ => /'""",
+        backends="canonical_rule",
     ),
 ]
 RuleBackend = Annotated[str, Meta(extra={"choices": (), "backends": "canonical_rule"})]
 GuideWord = Annotated[
     str,
-    Meta(
-        pattern=rf"^[^\x00-\x1f\x7f:]*[^\x00-\x20\x7f:][^\x00-\x1f\x7f:]*(: *(0?\.[0-9]*[1-9][0-9]*|1(\.0*)?))?{END}",
-        extra={"form": 'a word or phrase, as "glacier" or "sea level: 0.5"'},
+    matching(
+        r"[^\x00-\x1f\x7f:]*[^\x00-\x20\x7f:][^\x00-\x1f\x7f:]*(: *(0?\.[0-9]*[1-9][0-9]*|1(\.0*)?))?",
+        'a word or phrase, as "glacier" or "sea level: 0.5"',
     ),
 ]
 
