@@ -60,7 +60,7 @@ def archives_in(folder: Path, prefix: str) -> list[Archive]:
     """The files in a folder, the oldest first. `prefix` makes the names unique that do not name their part themselves,
     as older ones. Raises `OSError`."""
     found = []
-    for path in archives(folder) if folder.is_dir() else ():
+    for path in archives(folder):
         final = final_path(path)
         try:
             size = path.stat().st_size

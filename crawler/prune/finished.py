@@ -81,10 +81,10 @@ def _is_replaced(directory: Path) -> bool:
 
 
 def _files(directory: CrawlDirectory, *, has_ended: bool) -> Iterator[OutputFile]:
-    paths = record_files(directory.records) if directory.records.is_dir() else []
+    paths = record_files(directory.records)
     for path in paths:
         yield from _file(directory, path, [path], is_finished=has_ended or path != paths[-1])
-    for path in archives(directory.warc) if directory.warc.is_dir() else ():
+    for path in archives(directory.warc):
         is_finished = has_ended or not path.name.endswith(OPEN)
         yield from _file(directory, path, [path, index_of(path)], is_finished=is_finished)
 

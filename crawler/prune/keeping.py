@@ -268,7 +268,7 @@ def _present_cycle(directory: CrawlDirectory) -> Cycle | None:
 
 def _note_cycle(directory: CrawlDirectory, following: Cycle, *, is_archived: bool) -> None:
     """Raises `OSError` and `DirectoryRefused`."""
-    pruned, found = read_pruned(directory), archives(directory.warc) if directory.warc.is_dir() else []
+    pruned, found = read_pruned(directory), archives(directory.warc)
     oldest = serial_of(found[0]) if found else following.first
     cycles = with_next(pruned.cycles, following, oldest=oldest)
     lacks_pages = pruned.lacks_pages and not is_archived

@@ -119,8 +119,9 @@ DESCRIPTOR: Final = Descriptor(name="records", make=_make, options=RecordOptions
 
 
 def record_files(directory: Path) -> list[Path]:
-    """The files of records in a directory, oldest first."""
-    return sorted((path for path in directory.iterdir() if _NAME.fullmatch(path.name)), key=_serial_of)
+    """The files of records in a directory, oldest first; none if it is missing."""
+    paths = directory.iterdir() if directory.is_dir() else ()
+    return sorted((path for path in paths if _NAME.fullmatch(path.name)), key=_serial_of)
 
 
 def read_records(
@@ -206,7 +207,7 @@ def newest_records(directory: Path, *, containing: bytes = b"", limit: ReadLimit
     """The records of a directory, the last one first, as far as the limit goes. Lines that can't be decoded are
     skipped, and so are those that lack `containing`."""
     decoder = msgspec.json.Decoder(PageRecord)
-    for path in reversed(record_files(directory) if directory.is_dir() else []):
+    for path in reversed(record_files(directory)):
         with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
             for line in _lines_backwards(path, limit):
                 if containing in line:

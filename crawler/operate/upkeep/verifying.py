@@ -42,7 +42,7 @@ async def repair(places: Places, say: Callable[[str], None]) -> None:
                 pass
             for name, count in (await verification.repair_sinks()).items():
                 say(f"{name}: {number_of(count, 'page')} written again")
-            if indexes := sum(repair_indexes(each.warc) for each in places.outputs if each.warc.is_dir()):
+            if indexes := sum(repair_indexes(each.warc) for each in places.outputs):
                 say(f"{number_of(indexes, 'index', 'indexes')} made anew")
 
 

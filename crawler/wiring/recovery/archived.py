@@ -37,8 +37,6 @@ def archived_pages(directory: CrawlDirectory, progress: Progress) -> Iterator[tu
 
 
 def _captures(directory: CrawlDirectory, progress: Progress) -> Iterator[Capture]:
-    if not directory.warc.is_dir():
-        return
     for count, capture in enumerate(captures(directory.warc, full_blocks=True), 1):
         if count % NUMBERS_TOLD == 0:
             progress(count)

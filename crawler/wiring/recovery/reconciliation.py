@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -99,7 +98,7 @@ class Reconciliation:
                     yield url
 
     def _records(self) -> Iterator[Difference]:
-        directories = [each.records for each in self._outputs if each.records.is_dir()]
+        directories = [each.records for each in self._outputs]
         damaged: list[tuple[Path, int, str]] = []
         for record in read_records(*directories, on_damage=lambda *where: damaged.append(where)):
             yield from map(_damaged_line, damaged)
@@ -154,9 +153,8 @@ class Reconciliation:
                 self._bodiless.add(number)
 
     def _read_captures(self, facts: Facts) -> Iterator[Difference]:
-        directories = [each.warc for each in self._outputs if each.warc.is_dir()]
-        found_in = partial(captures, full_blocks=False, with_exchanges=True)
-        for found in chain.from_iterable(map(found_in, directories)):
+        read = (captures(each.warc, full_blocks=False, with_exchanges=True) for each in self._outputs)
+        for found in chain.from_iterable(read):
             if not isinstance(found, Capture):
                 size = number_of(found.end - found.start, "byte")
                 yield Difference(Problem(DAMAGED, str(found.path), f"damage of {size} at {found.start}"))
