@@ -110,7 +110,8 @@ class Asker:
                 return await self._ask_anew(directory, request, line)
             finally:
                 self._changes[directory] += 1
-                self._drop_running(directory)
+                for key in [key for key, kept in self._kept.items() if key[0] == directory and kept.locks is None]:
+                    del self._kept[key]
         if not _looks_at_every_queue(request):
             return await self._ask_anew(directory, request, line)
         # Who asks for the same at the same time gets the same reply.
@@ -133,10 +134,6 @@ class Asker:
                     self._keep((directory, line), _Kept(reply, None, until))
                 return reply
         return await self._ask_stored(directory, request, line)
-
-    def _drop_running(self, directory: Path) -> None:
-        for key in [key for key, kept in self._kept.items() if key[0] == directory and kept.locks is None]:
-            del self._kept[key]
 
     async def _ask_stored(self, directory: Path, request: Request[_Reply], line: bytes) -> _Reply:
         """The reply of a crawl that does not run. Commands that open one directory would wait for each other."""

@@ -54,7 +54,8 @@ class Daemon:
         """Where the daemon's own files are."""
         self._options = options
         self._supervisor = supervisor
-        self._loaded: dict[str, Loaded] = {}
+        self.loaded: dict[str, Loaded] = {}
+        """The configurations that can be used."""
         self._commands = Commands()
         self._closing = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
@@ -69,10 +70,6 @@ class Daemon:
         self.recorder = Recorder(home.history)
         self.also_reload: list[Callable[[], None]] = []
         """What is read again with the folder."""
-
-    def configuration(self, name: str) -> Loaded | None:
-        """The configuration of a crawl; None if it can't be used."""
-        return self._loaded.get(name)
 
     async def run(self) -> None:
         """Raises `OSError` if the folder can't be read at the start."""
@@ -176,7 +173,7 @@ class Daemon:
         keeper.change(life.removed)
         keeper.leave()
         await asyncio.wait({self._tasks[name]})
-        for known in (self.keepers, self._tasks, self._loaded):
+        for known in (self.keepers, self._tasks, self.loaded):
             known.pop(name, None)
         await self.recorder.forget(name)
         await keeper.memory.forget()
@@ -207,7 +204,7 @@ class Daemon:
             return
         keeper.change(lambda facts: life.configured(facts, plan))
         if found.loaded is not None:
-            self._loaded[keeper.name] = found.loaded
+            self.loaded[keeper.name] = found.loaded
 
     def _take(self, name: str, found: Found) -> Iterator[ChangeForm]:
         """Take what was found of a crawl when the folder was read again."""
@@ -216,7 +213,7 @@ class Daemon:
             self._keep(name, found)
             yield ChangeForm(name=name, how="added", at_once=found.problems, at_next_start=())
             return
-        before, facts = self._loaded.get(name), keeper.facts
+        before, facts = self.loaded.get(name), keeper.facts
         self._give(keeper, found)
         if found.loaded is None:
             if found.problems != facts.broken:
@@ -236,7 +233,7 @@ class Daemon:
     def _remove(self, name: str) -> ChangeForm:
         keeper = self.keepers[name]
         keeper.change(life.removed)
-        self._loaded.pop(name, None)
+        self.loaded.pop(name, None)
         ends = "" if keeper.facts.crawl_process is None else "its process ends; "
         return ChangeForm(name=name, how="removed", at_once=(f"{ends}its directory is kept",), at_next_start=())
 

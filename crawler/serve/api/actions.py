@@ -209,7 +209,7 @@ class Actions:
 
     def configuration(self, keeper: Keeper) -> Loaded:
         """The configuration of a crawl in the folder."""
-        loaded = self._daemon.configuration(keeper.name)
+        loaded = self._daemon.loaded.get(keeper.name)
         if loaded is None:
             detail = f"the configuration of {keeper.name} can't be used, or is gone"
             raise Refused(HTTPStatus.CONFLICT, detail, keeper.facts.broken)

@@ -61,11 +61,8 @@ class _Way(msgspec.Struct, frozen=True, kw_only=True):
     guards: tuple[Middleware, ...] = ()
     tokens: Tokens | None = None
     """The tokens that requests need; None on the local socket."""
-    certificate: Certificate | None = None
-
-    @property
-    def tls(self) -> Callable[[], SSLContext] | None:
-        return None if self.certificate is None else self.certificate.context
+    tls: Callable[[], SSLContext] | None = None
+    """Called for each connection."""
 
 
 @asynccontextmanager
@@ -142,11 +139,13 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
     port: int = listening.getsockname()[1]
     names = names_of(listen.host, port, is_tls=listen.certificate is not None, remote=listen.remote_names)
     log.info("listens on %s%s; the token is in %s", names.url, BASE, tokens.owner_path)
+    guards = (paced(limits), guarded(names, tokens, limits, open_paths=page_files()))
+    tls = None
     if listen.certificate is not None:
         listen.certificate.tell(listen.remote_names)
         daemon.also_reload.append(listen.certificate.reload)
-    guards = (paced(limits), guarded(names, tokens, limits, open_paths=page_files()))
-    return _Way(listening=listening, guards=guards, tokens=tokens, certificate=listen.certificate), port
+        tls = listen.certificate.context
+    return _Way(listening=listening, guards=guards, tokens=tokens, tls=tls), port
 
 
 def _application(actions: Actions, middlewares: list[Middleware], limits: Limits) -> web.Application:

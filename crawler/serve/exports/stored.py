@@ -93,7 +93,9 @@ class ExportFolders:
 
     def all_of(self, crawl: str) -> list[StoredExport]:
         """The newest first."""
-        found = (self.find(crawl, name) for name in sorted(self._ids(crawl), key=_order, reverse=True))
+        folder = self._folder / crawl
+        names = (path.name for path in (folder.iterdir() if folder.is_dir() else ()) if _ID.fullmatch(path.name))
+        found = (self.find(crawl, name) for name in sorted(names, key=_order, reverse=True))
         return [each for each in found if each is not None]
 
     def unfinished(self) -> list[StoredExport]:
@@ -166,10 +168,6 @@ class ExportFolders:
         at = manifest.position
         done = sum(file.size for file in manifest.snapshot[: at.file]) + at.offset
         return done / whole if whole else None
-
-    def _ids(self, crawl: str) -> Iterator[str]:
-        folder = self._folder / crawl
-        return (path.name for path in (folder.iterdir() if folder.is_dir() else ()) if _ID.fullmatch(path.name))
 
 
 def _complete_files(folder: Path) -> Iterator[ExportedFile]:

@@ -142,7 +142,8 @@ def looked(facts: Facts, found: Looked, now: float) -> Facts:
     facts, record = _replace(facts, to_look=False, to_find=False), facts.record
     if found.paused is not None:
         return _paused(facts, found.paused, now)
-    if found.waiting_urls is None or not _ends_by_urls(record.rest):
+    rest = record.rest
+    if found.waiting_urls is None or (rest is not None and rest.why not in (Why.COMPLETE, Why.PAUSED)):
         return facts
     is_complete = found.waiting_urls == 0 and not _comes_back(facts)
     complete = Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
@@ -151,10 +152,6 @@ def looked(facts: Facts, found: Looked, now: float) -> Facts:
 
 def _comes_back(facts: Facts) -> bool:
     return facts.plan is not None and facts.plan.comes_back
-
-
-def _ends_by_urls(rest: Rest | None) -> bool:
-    return rest is None or rest.why in (Why.COMPLETE, Why.PAUSED)
 
 
 def was_paused(facts: Facts, reason: str | None, now: float) -> Facts:

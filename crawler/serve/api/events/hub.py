@@ -98,12 +98,9 @@ class Events:
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=MAX_KEPT)
         self._known: dict[str, CrawlForm] = {}
         self._clients: set[Client] = set()
-        self._has_clients = asyncio.Event()
+        self.has_clients = asyncio.Event()
+        """Set while somebody reads."""
         self._is_closed = False
-
-    async def wait_for_clients(self) -> None:
-        """Wait until somebody reads."""
-        await self._has_clients.wait()
 
     def join(self, last_id: str | None) -> Client:
         """A new client. It first hears what has changed since an event that it has met, or else how all crawls are.
@@ -112,13 +109,13 @@ class Events:
             raise TooMany
         client = Client(self._since(last_id))
         self._clients.add(client)
-        self._has_clients.set()
+        self.has_clients.set()
         return client
 
     def leave(self, client: Client) -> None:
         self._clients.discard(client)
         if not self._clients:
-            self._has_clients.clear()
+            self.has_clients.clear()
 
     def close(self) -> None:
         """Drop all clients."""

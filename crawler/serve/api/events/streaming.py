@@ -60,7 +60,7 @@ async def stream_events(actions: Actions, request: web.Request) -> web.StreamRes
 async def tell_rates(events: Events, keepers: Mapping[str, Keeper]) -> None:
     """Tell how fast crawls go, while somebody reads that."""
     while True:
-        await events.wait_for_clients()
+        await events.has_clients.wait()
         running = {name: each for name, keeper in keepers.items() if (each := keeper.facts.crawl_process) is not None}
         statuses = await asyncio.gather(*(_status(Path(process.directory)) for process in running.values()))
         events.tell_rates({name: each for name, each in zip(running, statuses, strict=True) if each is not None})
