@@ -71,4 +71,27 @@ place_of(Py_ssize_t *table, Py_ssize_t places, const group *groups, const group 
     return NULL;
 }
 
+/* The groups as three lists: the place of each group's first link, its href without fragment, its number of links.
+ * `href_of` makes the href of a group, or returns NULL with an exception; it gets `hrefs`, too. */
+static PyObject *
+lists_of(const group *groups, Py_ssize_t filled, PyObject *(*href_of)(const group *, PyObject *), PyObject *hrefs)
+{
+    PyObject *firsts = PyList_New(filled), *bare = PyList_New(filled), *counts = PyList_New(filled), *result = NULL;
+    int failed = firsts == NULL || bare == NULL || counts == NULL;
+    for (Py_ssize_t i = 0; i < filled && !failed; i++) {
+        PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
+        PyObject *href = href_of(&groups[i], hrefs);
+        failed = first == NULL || count == NULL || href == NULL;
+        PyList_SetItem(firsts, i, first);
+        PyList_SetItem(bare, i, href);
+        PyList_SetItem(counts, i, count);
+    }
+    if (!failed)
+        result = PyTuple_Pack(3, firsts, bare, counts);
+    Py_XDECREF(firsts);
+    Py_XDECREF(bare);
+    Py_XDECREF(counts);
+    return result;
+}
+
 #endif

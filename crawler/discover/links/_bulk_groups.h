@@ -81,28 +81,6 @@ without_fragment(const group *made, PyObject *hrefs)
     return PyUnicode_Substring(href, 0, end);
 }
 
-/* The groups as three lists: the place of each group's first link, its href without fragment, its number of links. */
-static PyObject *
-lists_of(const group *groups, Py_ssize_t filled, PyObject *hrefs)
-{
-    PyObject *firsts = PyList_New(filled), *bare = PyList_New(filled), *counts = PyList_New(filled), *result = NULL;
-    int failed = firsts == NULL || bare == NULL || counts == NULL;
-    for (Py_ssize_t i = 0; i < filled && !failed; i++) {
-        PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
-        PyObject *href = without_fragment(&groups[i], hrefs);
-        failed = first == NULL || count == NULL || href == NULL;
-        PyList_SetItem(firsts, i, first);
-        PyList_SetItem(bare, i, href);
-        PyList_SetItem(counts, i, count);
-    }
-    if (!failed)
-        result = PyTuple_Pack(3, firsts, bare, counts);
-    Py_XDECREF(firsts);
-    Py_XDECREF(bare);
-    Py_XDECREF(counts);
-    return result;
-}
-
 /* The href of each link; NULL with an exception. */
 static PyObject *
 hrefs_of(reader *from, PyObject *links)
@@ -133,7 +111,7 @@ group_links(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     else if (hrefs != NULL) {
         Py_ssize_t filled = fill(groups, table, places, &from, links, hrefs);
-        result = filled < 0 ? NULL : lists_of(groups, filled, hrefs);
+        result = filled < 0 ? NULL : lists_of(groups, filled, without_fragment, hrefs);
     }
     clear_reader(&from);
     PyMem_Free(groups);

@@ -148,14 +148,21 @@ group_range(const link_table *self, Py_ssize_t from, Py_ssize_t to, group *group
     return filled;
 }
 
+static PyObject *
+href_of_group(const group *made, PyObject *nothing)
+{
+    (void)nothing;
+    return PyUnicode_DecodeUTF8(made->href, made->length, "strict");
+}
+
 /* Groups links from one place up to another as bulk.py does: the place of the first of each group, its href without
  * fragment, their number. */
 static PyObject *
 group_links(PyObject *object, PyObject *args)
 {
     link_table *self = (link_table *)object;
-    PyObject *firsts = NULL, *hrefs = NULL, *counts = NULL, *result = NULL;
-    Py_ssize_t from = 0, to = PY_SSIZE_T_MAX, filled = 0;
+    PyObject *result = NULL;
+    Py_ssize_t from = 0, to = PY_SSIZE_T_MAX;
     if (!PyArg_ParseTuple(args, "|nn", &from, &to))
         return NULL;
     Py_ssize_t grouped = PySlice_AdjustIndices(self->count, &from, &to, 1), places = places_for(grouped);
@@ -163,26 +170,8 @@ group_links(PyObject *object, PyObject *args)
     Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
     if (groups == NULL || table == NULL)
         PyErr_NoMemory();
-    else {
-        filled = group_range(self, from, to, groups, table, places);
-        firsts = PyList_New(filled);
-        hrefs = PyList_New(filled);
-        counts = PyList_New(filled);
-    }
-    int failed = firsts == NULL || hrefs == NULL || counts == NULL;
-    for (Py_ssize_t i = 0; i < filled && !failed; i++) {
-        PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
-        PyObject *href = PyUnicode_DecodeUTF8(groups[i].href, groups[i].length, "strict");
-        failed = first == NULL || count == NULL || href == NULL;
-        PyList_SetItem(firsts, i, first);
-        PyList_SetItem(hrefs, i, href);
-        PyList_SetItem(counts, i, count);
-    }
-    if (!failed)
-        result = PyTuple_Pack(3, firsts, hrefs, counts);
-    Py_XDECREF(firsts);
-    Py_XDECREF(hrefs);
-    Py_XDECREF(counts);
+    else
+        result = lists_of(groups, group_range(self, from, to, groups, table, places), href_of_group, NULL);
     PyMem_Free(groups);
     PyMem_Free(table);
     return result;
