@@ -59,7 +59,7 @@ def compare(chance: Random, corpus: Corpus) -> None:
     assert compiled.look_up(hrefs, dicts) == look_up_in_python(hrefs, dicts)
     meant = [_target(chance, href) for href in hrefs]
     by = _by_scope(chance)
-    judged = compiled.judge(hrefs, meant, *by, Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH)
+    judged = compiled.judge(Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH, hrefs, meant, *by)
     assert judged == judge_in_python(hrefs, meant, *by)
     longest = chance.choice((9, 512))
     assert compiled.divide(hrefs, judged, longest) == divide_in_python(hrefs, judged, longest)
@@ -102,8 +102,8 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
 
 
 def _judge(chance: Random, hrefs: list[Any], target: Callable[[Any], Any]) -> Call:
-    by = *_by_scope(chance), Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH
-    return compiled.judge, (hrefs, [target(href) for href in hrefs], *by)
+    made_by = Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH
+    return compiled.judge, (*made_by, hrefs, [target(href) for href in hrefs], *_by_scope(chance))
 
 
 def _by_scope(chance: Random) -> tuple[Any, bool, Any]:

@@ -383,11 +383,11 @@ def test_what_can_not_be_looked_up_is_an_error(hrefs: Any, dicts: Any) -> None:
 )
 def test_what_can_not_be_judged_is_an_error(href: Any, target: Any, told: Any, error: type[Exception]) -> None:
     compiled = pytest.importorskip("crawler.discover.links._bulk")
-    by = (lambda _: told), True, (lambda _: None), Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH
+    made_by, by = (Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH), ((lambda _: told), True, (lambda _: None))
     with pytest.raises(error):
-        compiled.judge([href], [target], *by)
+        compiled.judge(*made_by, [href], [target], *by)
     with pytest.raises(ValueError, match="each href"):
-        compiled.judge([href], [], *by)
+        compiled.judge(*made_by, [href], [], *by)
 
 
 def test_what_can_not_be_divided_is_an_error() -> None:

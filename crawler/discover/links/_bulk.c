@@ -4,7 +4,7 @@
 #include "_bulk_judgements.h"
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 10
+#define VERSION 11
 
 /* Where links are taken, and how it is read whether they may be. */
 typedef struct {

@@ -13,14 +13,14 @@ VERSION: Final[int]
 def group_links(links: list[Link], /) -> Groups: ...
 def look_up(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> LookedUp: ...
 def judge(
+    make: type[Judgement],
+    out_of_scope: Refusal,
+    any_depth: int,
     hrefs: list[str],
     targets: list[Target | BadUrl],
     judge: JudgeByScope,
     by_site: bool,
     trap_of: Callable[[Target], Trap | None],
-    make: type[Judgement],
-    out_of_scope: Refusal,
-    any_depth: int,
     /,
 ) -> list[Judgement]: ...
 def divide(hrefs: list[str], judgements: list[Judgement], longest: int, /) -> Divided: ...

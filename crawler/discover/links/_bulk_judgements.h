@@ -58,8 +58,8 @@ judge(PyObject *module, PyObject *args)
 {
     PyObject *hrefs, *targets;
     judging by = {.from.state = PyModule_GetState(module)};
-    if (!PyArg_ParseTuple(args, "O!O!OpOOOO", &PyList_Type, &hrefs, &PyList_Type, &targets, &by.judge, &by.by_site,
-                          &by.trap_of, &by.make, &by.out_of_scope, &by.any_depth))
+    if (!PyArg_ParseTuple(args, "OOOO!O!OpO", &by.make, &by.out_of_scope, &by.any_depth, &PyList_Type, &hrefs,
+                          &PyList_Type, &targets, &by.judge, &by.by_site, &by.trap_of))
         return NULL;
     if (PyList_Size(hrefs) != PyList_Size(targets))
         return PyErr_Format(PyExc_ValueError, "each href must have a target");

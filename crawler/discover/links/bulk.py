@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any, Final, cast
 
@@ -16,7 +17,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 10  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 11  # False if it was compiled from older code
 
 Groups = tuple[list[int], list[str], list[int]]
 """Where the first link of each group of equal ones stands among all, its href without fragment, and their number."""
@@ -109,17 +110,6 @@ def judge_in_python(
     return judgements
 
 
-def _judge_compiled(
-    hrefs: list[str],
-    targets: list[Target | BadUrl],
-    judge: JudgeByScope,
-    by_site: bool,
-    trap_of: Callable[[Target], Trap | None],
-    /,
-) -> list[Judgement]:
-    return compiled.judge(hrefs, targets, judge, by_site, trap_of, Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH)
-
-
 def divide_in_python(hrefs: list[str], judgements: list[Judgement], longest: int, /) -> Divided:
     """The judgements on hrefs that have at most so many characters, and begin with http or https, with a slash, or
     otherwise; and the hrefs of which only a closer look tells that."""
@@ -181,6 +171,6 @@ def follow_in_python(
 
 group_list = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]
 look_up = compiled.look_up if IS_COMPILED else look_up_in_python
-judge = _judge_compiled if IS_COMPILED else judge_in_python
+judge = partial(compiled.judge, Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH) if IS_COMPILED else judge_in_python
 divide = compiled.divide if IS_COMPILED else divide_in_python
 follow = compiled.follow if IS_COMPILED else follow_in_python

@@ -204,14 +204,11 @@ def read_plain_head_in_python(received: bytes, /) -> PlainHead | None:
     return PlainHead(version, int(status), phrase, lines, named, should_close, size, body_length, is_chunked)
 
 
-def _fastest_reader() -> Callable[[bytes], PlainHead | None]:
-    if IS_COMPILED:
-        return partial(compiled.read_plain_head, PlainHead, HttpVersion10, HttpVersion11)
-    return read_plain_head_in_python
-
-
-read_plain_head: Final = _fastest_reader()
-"""The same, compiled if it can be."""
+read_plain_head: Final[Callable[[bytes], PlainHead | None]] = (
+    partial(compiled.read_plain_head, PlainHead, HttpVersion10, HttpVersion11)  # type: ignore[possibly-undefined]
+    if IS_COMPILED
+    else read_plain_head_in_python
+)
 
 
 def first_by_name(lines: Sequence[tuple[bytes, bytes]], /) -> dict[bytes, bytes]:
