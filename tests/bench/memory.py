@@ -17,7 +17,7 @@ from yarl import URL
 
 from crawler.discover import quota
 from crawler.discover.discovery import REMEMBERED_LINKS
-from crawler.discover.links.cache import LinkJudge
+from crawler.discover.links.filter import LinkFilter, LinkRules
 from crawler.discover.scope import Scope
 from crawler.discover.traps import Traps
 from crawler.fetch import cookies, hsts
@@ -142,12 +142,14 @@ def _recent(entries: int) -> object:
 def _judged(entries: int) -> object:
     reader, traps = UrlReader(), Traps()
     scope = Scope(within="host", seeds=[_target(reader, _url(0))])
-    judge = LinkJudge(urls=reader, scope=scope, traps=lambda _: traps, capacity=REMEMBERED_LINKS)
+    link_filter = LinkFilter(
+        urls=reader, scope=scope, traps=lambda _: traps, rules=LinkRules(), remembered_links=REMEMBERED_LINKS
+    )
     for page in range(0, entries, 40):
         links = [Link(_url(number), LinkKind.LINK) for number in range(page, min(page + 40, entries))]
-        for judged in judge.judge(links, _url(page), grouped=True):
+        for judged in link_filter.judge_each(links, _url(page)):
             judged()
-    return judge
+    return link_filter
 
 
 def _hosts(entries: int) -> object:

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawler.discover.discovery import ScopedDiscovery
-from crawler.discover.links import cache
+from crawler.discover.links import filter as link_filter
 from crawler.discover.links.filter import LinkRefusal, LinkRules
 from crawler.discover.links.followed import MAX_NESTED_SITEMAPS, FollowedLinks
 from crawler.discover.scope import (
@@ -733,13 +733,13 @@ def test_to_look_at_one_of_equal_links_changes_nothing(
 ) -> None:
     given = [Link(href, LinkKind[kind], f"{kind} {number}") for number, (href, kind) in enumerate(hrefs)]
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "group_links", cache._separate)
+        patch.setattr(link_filter, "group_links", link_filter._separate)
         each = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
         expected = run_all(each.links(base, given, parent=page()))
     for links_at_once in (2, 200):
         with monkeypatch.context() as patch:
-            patch.setattr(cache, "LINKS_AT_ONCE", links_at_once)
-            patch.setattr(cache, "_GROUPED_AT_ONCE", 2 * links_at_once)
+            patch.setattr(link_filter, "LINKS_AT_ONCE", links_at_once)
+            patch.setattr(link_filter, "_GROUPED_AT_ONCE", 2 * links_at_once)
             made = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
             assert run_all(made.links(base, given, parent=page())) == expected
 

@@ -1,37 +1,21 @@
-"""Remembers what hrefs mean and what scope says of them.
+"""Remembers what hrefs mean and what scope says of them. Pure.
 
 An absolute href means the same URL everywhere, one that starts with a slash on the whole origin, and most others in one
 directory. `?page=2` depends on the document, so it is not remembered.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import compress, islice
-from operator import not_
+from collections.abc import Callable
+from itertools import islice
 from typing import Final, cast
 
-from crawler.discover.links.bulk import Groups, divide, group_links, judge, look_up, without_fragment
+from crawler.discover.links.bulk import divide, look_up
 from crawler.discover.links.judgement import Judgement
-from crawler.discover.scope import Scope
-from crawler.discover.traps import Trap, Traps
-from crawler.page import EMBEDDED, Link, LinkKind
-from crawler.steps import LINKS_AT_ONCE
-from crawler.url.urls import Target, UrlReader, origin_of
-
-JudgedLinks = tuple[list[int], list[str], list[int], list[Judgement]]
-"""Where the first link of each group of equal ones stands on the page, its href without fragment, their number, and the
-judgement on the href. Of links that are known, nobody needs more: those of a scan become objects when they are asked
-for."""
-JudgedSteps = Iterator[Callable[[], JudgedLinks]]
-"""Those of a page in steps. Each judges when it is called, so that the caller can pause before."""
+from crawler.url.urls import origin_of
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#\t\n\r]*[\t\n\r][^:/?#]*:", re.IGNORECASE)
 """Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
 may contain a line break."""
-
-_GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
-"""Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
 _NONE: Final[dict[str, Judgement]] = {}
 _MAX_REMEMBERED_LENGTH: Final = 512
@@ -91,59 +75,6 @@ class LinkCache:
             self._old, self._young, self._young_count = self._young, {}, 0
         self._young.setdefault(base, {}).update(known)
         self._young_count += len(known)
-
-
-class LinkJudge:
-    """Judges links by scope and traps, with a cache."""
-
-    def __init__(self, *, urls: UrlReader, scope: Scope, traps: Callable[[str], Traps], capacity: int) -> None:
-        """`capacity` limits the cache of hrefs; `traps` returns the limits for a URL."""
-        self._urls = urls
-        self._scope = scope
-        self._traps = traps
-        self._links = LinkCache(partial(self._judge_hrefs, kind=LinkKind.LINK), capacity=capacity)
-        self._embeds: LinkCache | None = None
-        if scope.distinguishes_embeds:
-            self._embeds = LinkCache(partial(self._judge_hrefs, kind=LinkKind.EMBED), capacity=capacity)
-
-    def judge(
-        self, links: Sequence[Link], base_url: str, /, *, grouped: bool, with_fragments: bool = True
-    ) -> JudgedSteps:
-        """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
-        hrefs differ at most in the fragment. Without `with_fragments`, pass over links to a mere fragment."""
-        group = group_links if grouped else _separate
-        for start in range(0, len(links), _GROUPED_AT_ONCE):
-            firsts, hrefs, counts = group(links, start, start + _GROUPED_AT_ONCE)
-            if not with_fragments and "" in hrefs:
-                firsts, counts = list(compress(firsts, hrefs)), list(compress(counts, hrefs))
-                hrefs = list(filter(None, hrefs))
-            for at in range(0, len(firsts), LINKS_AT_ONCE):
-                step = slice(at, at + LINKS_AT_ONCE)
-                yield partial(self._judge_together, links, firsts[step], hrefs[step], counts[step], base_url)
-
-    def _judge_together(
-        self, links: Sequence[Link], places: list[int], hrefs: list[str], counts: list[int], base_url: str
-    ) -> JudgedLinks:
-        if self._embeds is None:
-            return places, hrefs, counts, self._links.judge(hrefs, base_url)
-        are_embeds = [links[place].kind in EMBEDDED for place in places]
-        of_links = iter(self._links.judge(list(compress(hrefs, map(not_, are_embeds))), base_url))
-        of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
-        return places, hrefs, counts, [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
-
-    def _judge_hrefs(self, hrefs: list[str], base_url: str, *, kind: LinkKind) -> list[Judgement]:
-        by_site = self._scope.judge_site
-        by_scope = by_site or partial(self._scope.judge, kind=kind)
-        return judge(hrefs, self._urls.read_many(hrefs, base_url), by_scope, by_site is not None, self._trap_of)
-
-    def _trap_of(self, target: Target) -> Trap | None:
-        return self._traps(target.url).refusal(target)
-
-
-def _separate(links: Sequence[Link], start: int, stop: int) -> Groups:
-    hrefs = [link.href for link in links[start:stop]]
-    bare = [without_fragment(href) if "#" in href else href for href in hrefs]
-    return list(range(start, start + len(hrefs))), bare, [1] * len(hrefs)
 
 
 def _directory_of(base_url: str) -> str:

@@ -4,17 +4,34 @@
 that the crawl follows, and the page's own host, which it lends to its links (see `scope`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
+from itertools import compress
+from operator import not_
+from typing import Final
 
 import msgspec
 
-from crawler.discover.links.cache import JudgedSteps, LinkJudge
+from crawler.discover.links.bulk import Groups, group_links, judge, without_fragment
+from crawler.discover.links.cache import LinkCache
+from crawler.discover.links.judgement import Judgement
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, SITEMAP, Link, LinkKind
+from crawler.steps import LINKS_AT_ONCE
 from crawler.url.urls import BadUrl, Target, UrlReader
 from frontier import CrawlUrl
+
+JudgedLinks = tuple[list[int], list[str], list[int], list[Judgement]]
+"""Where the first link of each group of equal ones stands on the page, its href without fragment, their number, and the
+judgement on the href. Of links that are known, nobody needs more: those of a scan become objects when they are asked
+for."""
+JudgedSteps = Iterator[Callable[[], JudgedLinks]]
+"""Those of a page in steps. Each judges when it is called, so that the caller can pause before."""
+
+_GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
+"""Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
 
 class LinkRefusal(StrEnum):
@@ -75,17 +92,21 @@ class LinkFilter:
         rules: LinkRules,
         remembered_links: int,
     ) -> None:
+        """`traps` returns the limits for a URL. `remembered_links` limits the cache of hrefs."""
         self.scope = scope
         self.max_links = rules.max_links_per_page
         self._urls = urls
         self._traps = traps
         self.unwanted_reason = None if rules.want_all else rules.unwanted_reason
         """Tells why the crawl does not follow links like a given one, or None. It is None if no link is unwanted."""
-        self._judge = LinkJudge(urls=urls, scope=scope, traps=traps, capacity=remembered_links)
+        self._links = LinkCache(partial(self._judge_hrefs, kind=LinkKind.LINK), capacity=remembered_links)
+        self._embeds: LinkCache | None = None
+        if scope.distinguishes_embeds:
+            self._embeds = LinkCache(partial(self._judge_hrefs, kind=LinkKind.EMBED), capacity=remembered_links)
 
     def judge_each(self, links: Sequence[Link], base_url: str, /) -> JudgedSteps:
-        """Judge each link with the cache, see `LinkJudge.judge`."""
-        return self._judge.judge(links, base_url, grouped=False)
+        """Judge each link, in order."""
+        return self._judge(links, base_url, grouped=False)
 
     def judge_distinct(self, links: Sequence[Link], base_url: str, /, *, parent: CrawlUrl) -> JudgedSteps:
         """Judge one of equal links of a page. Where links may be unwanted, each is looked at: equal ones may differ in
@@ -93,7 +114,40 @@ class LinkFilter:
         change nothing."""
         leads_away = not base_url == parent.url == parent.canonical
         grouped = self.unwanted_reason is None
-        return self._judge.judge(links, base_url, grouped=grouped, with_fragments=leads_away)
+        return self._judge(links, base_url, grouped=grouped, with_fragments=leads_away)
+
+    def _judge(
+        self, links: Sequence[Link], base_url: str, /, *, grouped: bool, with_fragments: bool = True
+    ) -> JudgedSteps:
+        """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
+        hrefs differ at most in the fragment. Without `with_fragments`, pass over links to a mere fragment."""
+        group = group_links if grouped else _separate
+        for start in range(0, len(links), _GROUPED_AT_ONCE):
+            firsts, hrefs, counts = group(links, start, start + _GROUPED_AT_ONCE)
+            if not with_fragments and "" in hrefs:
+                firsts, counts = list(compress(firsts, hrefs)), list(compress(counts, hrefs))
+                hrefs = list(filter(None, hrefs))
+            for at in range(0, len(firsts), LINKS_AT_ONCE):
+                step = slice(at, at + LINKS_AT_ONCE)
+                yield partial(self._judge_together, links, firsts[step], hrefs[step], counts[step], base_url)
+
+    def _judge_together(
+        self, links: Sequence[Link], places: list[int], hrefs: list[str], counts: list[int], base_url: str
+    ) -> JudgedLinks:
+        if self._embeds is None:
+            return places, hrefs, counts, self._links.judge(hrefs, base_url)
+        are_embeds = [links[place].kind in EMBEDDED for place in places]
+        of_links = iter(self._links.judge(list(compress(hrefs, map(not_, are_embeds))), base_url))
+        of_embeds = iter(self._embeds.judge(list(compress(hrefs, are_embeds)), base_url))
+        return places, hrefs, counts, [next(of_embeds if is_embed else of_links) for is_embed in are_embeds]
+
+    def _judge_hrefs(self, hrefs: list[str], base_url: str, *, kind: LinkKind) -> list[Judgement]:
+        by_site = self.scope.judge_site
+        by_scope = by_site or partial(self.scope.judge, kind=kind)
+        return judge(hrefs, self._urls.read_many(hrefs, base_url), by_scope, by_site is not None, self._trap_of)
+
+    def _trap_of(self, target: Target) -> Trap | None:
+        return self._traps(target.url).refusal(target)
 
     def redirect_refusal(self, target: Target, parent: CrawlUrl, /) -> Refusal | Trap | None:
         """Why a redirect of `parent` to the target is not followed; None if it is."""
@@ -126,3 +180,9 @@ class LinkFilter:
 
     def trap(self, target: Target, kind: LinkKind, /) -> Trap | None:
         return self._traps(target.url).refusal(target, kind=kind)
+
+
+def _separate(links: Sequence[Link], start: int, stop: int) -> Groups:
+    hrefs = [link.href for link in links[start:stop]]
+    bare = [without_fragment(href) if "#" in href else href for href in hrefs]
+    return list(range(start, start + len(hrefs))), bare, [1] * len(hrefs)

@@ -5,8 +5,7 @@ from typing import Final
 
 from crawler.discover.focus import WORST_PRECEDENCE, Focus, precedence_of
 from crawler.discover.links.bulk import follow
-from crawler.discover.links.cache import JudgedLinks
-from crawler.discover.links.filter import LinkFilter, LinkRefusal
+from crawler.discover.links.filter import JudgedLinks, LinkFilter, LinkRefusal
 from crawler.discover.links.judgement import Judgement
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap
