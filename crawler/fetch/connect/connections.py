@@ -52,14 +52,11 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-class _Open:
+class _Open(msgspec.Struct):
     """An open connection, and the memory that is counted for it."""
 
-    __slots__ = ("connection", "memory_bytes")
-
-    def __init__(self, connection: "ref[Connection]", memory_bytes: int) -> None:
-        self.connection = connection
-        self.memory_bytes = memory_bytes
+    connection: "ref[Connection]"
+    memory_bytes: int
 
 
 class Connections:

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-import msgspec
 import turbohtml
 
 from crawler.page import Extract, Page
@@ -16,16 +15,8 @@ MAX_HTML_BYTES: Final = 2_000_000
 """Limit per page, in UTF-8: at most 50 ms for each step."""
 
 
-class ContentDocument(msgspec.Struct, frozen=True):
-    """A page to read the content of."""
-
-    tree: turbohtml.Document
-    read_bytes: int | None
-    """How many bytes of the page were read; None if all."""
-
-
-def document_of(page: Page, extract: Extract) -> ContentDocument:
-    """The tree of a page that is HTML."""
+def document_of(page: Page, extract: Extract) -> tuple[turbohtml.Document, int | None]:
+    """The tree of a page that is HTML, and how many bytes of the page were read; None if all."""
     html = utf8_of(page.body, extract.charset or "utf-8")
     if extract.content_type == XHTML:
         html = xhtml_to_html(html)
@@ -36,7 +27,7 @@ def document_of(page: Page, extract: Extract) -> ContentDocument:
     if is_hostile(html):
         html = flatten(html, for_content=True)
     tree = turbohtml.parse(html.decode("utf-8", "replace"), positions=False)
-    return ContentDocument(tree, readable if is_cut else None)
+    return tree, readable if is_cut else None
 
 
 def limited(name: str, text: str, max_bytes: int, troubles: list[str]) -> str | None:

@@ -36,9 +36,8 @@ def _read_pdf(page: Page, wanted: Wanted, pdf: ReadPdf) -> Content:
 
 
 def _read_html(page: Page, extract: Extract, wanted: Wanted) -> Content:
-    document = document_of(page, extract)
-    troubles = cut_note(document.read_bytes)
-    tree, limit = document.tree, wanted.max_bytes
+    tree, read_bytes = document_of(page, extract)
+    troubles, limit = cut_note(read_bytes), wanted.max_bytes
     blocks = json_ld(tree, limit, troubles) if wanted.structured_data else None
     properties = open_graph(tree, extract.base_url, limit, troubles) if wanted.structured_data else None
     text = in_markdown = None
@@ -48,7 +47,7 @@ def _read_html(page: Page, extract: Extract, wanted: Wanted) -> Content:
     if element is not None and wanted.markdown:
         in_markdown = limited("markdown", markdown(element, extract.base_url), limit, troubles)
     # Of a page that was not read to its end, nobody knows which anchors it lacks.
-    is_whole = document.read_bytes is None and page.truncated is None
+    is_whole = read_bytes is None and page.truncated is None
     anchors = packed(_anchor_names(tree)) if wanted.anchors and is_whole else None
     return Content(
         text=text,

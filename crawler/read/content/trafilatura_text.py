@@ -21,13 +21,12 @@ def read_by_trafilatura(page: Page, extract: Extract, wanted: Wanted, /) -> Cont
 
 
 def _read_html(page: Page, extract: Extract, wanted: Wanted) -> Content:
-    document = document_of(page, extract)
-    troubles = cut_note(document.read_bytes)
-    root = document.tree.root
-    if root is None:
+    tree, read_bytes = document_of(page, extract)
+    troubles = cut_note(read_bytes)
+    if tree.root is None:
         return _NOTHING
-    make_links_absolute(root, extract.base_url)
-    html = document.tree.html
+    make_links_absolute(tree.root, extract.base_url)
+    html = tree.html
     text = markdown = None
     if wanted.text:
         found = trafilatura.extract(html, include_comments=False)

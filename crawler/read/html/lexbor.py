@@ -1,7 +1,7 @@
 """Reads HTML with lexbor. Most pages are scanned without building a tree."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, Final
 
 from crawler.read.descriptor import Descriptor
@@ -13,23 +13,19 @@ from crawler.read.pages import PageReader
 
 def lexbor_extractor(*, agent: str = "", options: Options = DEFAULT_OPTIONS) -> PageReader:
     """An extractor that reads pages as browsers do."""
-    return PageReader(_LateTrees(options).read, scan=scan, agent=agent, options=options)
+    return PageReader(_read, scan=scan, agent=agent, options=options)
 
 
-class _LateTrees:
-    """Reads documents by their trees. Lexbor is loaded when the first one needs it, since it takes 3 MB."""
+def _read(document: Document) -> ElementReader[Any]:
+    return _reader_of_trees(document.options)(document)
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
 
-    def read(self, document: Document) -> ElementReader[Any]:
-        return self._read(document)
+@lru_cache(maxsize=8)
+def _reader_of_trees(options: Options) -> Callable[[Document], ElementReader[Any]]:
+    # Lexbor is loaded when the first page needs a tree, since it takes 3 MB.
+    from crawler.read.html.lexbor_trees import LexborTrees  # noqa: PLC0415 - see above
 
-    @cached_property
-    def _read(self) -> Callable[[Document], ElementReader[Any]]:
-        from crawler.read.html.lexbor_trees import LexborTrees  # noqa: PLC0415 - see above
-
-        return LexborTrees(self._options).read
+    return LexborTrees(options).read
 
 
 DESCRIPTOR: Final = Descriptor(

@@ -186,12 +186,12 @@ class PostgresClient:
 
     async def _open(self) -> asyncpg.Connection:
         try:
-            named = read_dsn(self._target.dsn, os.environ)
+            dsn, service_file = read_dsn(self._target.dsn, os.environ)
         except ValueError as error:
             raise asyncpg.ClientConfigurationError(str(error)) from error
         return await asyncpg.connect(
-            named.dsn,
-            servicefile=named.service_file,
+            dsn,
+            servicefile=service_file,
             password=await self._password(),
             timeout=CONNECT_TIMEOUT_S,
             command_timeout=COMMAND_TIMEOUT_S,

@@ -6,21 +6,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import msgspec
-
 _FILES: Final = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _BY_SYSTEM: Final = "system"
 
 
-class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server is named to asyncpg."""
-
-    dsn: str | None
-    service_file: Path | None = None
-
-
-def read_dsn(dsn: str, environ: Mapping[str, str]) -> Named:
-    """The DSN with its service, which without a DSN may be that of PGSERVICE, and where that is described. Raises
+def read_dsn(dsn: str, environ: Mapping[str, str]) -> tuple[str | None, Path | None]:
+    """The DSN with its service, which without a DSN may be that of PGSERVICE, and the file that describes it. Raises
     ValueError for a service or a file that does not exist: a client that passed over it would write to another
     database, or connect without the certificate that it is to check."""
     parts = urlsplit(dsn)
@@ -29,12 +20,12 @@ def read_dsn(dsn: str, environ: Mapping[str, str]) -> Named:
     file = query.pop("servicefile", "") or environ.get("PGSERVICEFILE", "")
     _check_files(query)
     if not service:
-        return Named(dsn=dsn or None)
+        return dsn or None, None
     path = Path(file) if file else Path.home() / ".pg_service.conf"
     _check_files(_service(path, service))
     # A path of `/` would name a database without a name.
     place = parts.netloc + parts.path.removesuffix("/")
-    return Named(dsn=f"postgresql://{place}?{urlencode({**query, 'service': service})}", service_file=path)
+    return f"postgresql://{place}?{urlencode({**query, 'service': service})}", path
 
 
 def _service(path: Path, service: str) -> Mapping[str, str]:

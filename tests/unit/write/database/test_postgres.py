@@ -16,7 +16,7 @@ import trustme
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database.postgres import DESCRIPTOR, PostgresOptions, PostgresSink
 from crawler.write.database.postgres_client import FIRST_PAUSE_S, LONGEST_PAUSE_S, PostgresClient, Target
-from crawler.write.database.postgres_dsn import Named, read_dsn
+from crawler.write.database.postgres_dsn import read_dsn
 from crawler.write.database.postgres_tables import (
     COMMAND_TIMEOUT_S,
     SLOWEST_BYTES_PER_S,
@@ -323,9 +323,9 @@ async def test_certificates_and_services_are_obeyed_or_refused_at_the_beginning(
 def test_without_a_dsn_the_service_of_the_environment_counts(tmp_path: Path) -> None:
     (tmp_path / "services").write_text("[pages]\nhost=a.test\n")
     environ = {"PGSERVICE": "pages", "PGSERVICEFILE": str(tmp_path / "services")}
-    assert read_dsn("", environ) == Named(dsn="postgresql://?service=pages", service_file=tmp_path / "services")
-    assert read_dsn("postgresql://a.test/x?sslmode=require", environ).dsn == "postgresql://a.test/x?sslmode=require"
-    assert read_dsn("", {}) == Named(dsn=None)
+    assert read_dsn("", environ) == ("postgresql://?service=pages", tmp_path / "services")
+    assert read_dsn("postgresql://a.test/x?sslmode=require", environ)[0] == "postgresql://a.test/x?sslmode=require"
+    assert read_dsn("", {}) == (None, None)
 
 
 async def test_a_server_that_is_killed_in_mid_batch_loses_nothing_and_repeats_nothing() -> None:
