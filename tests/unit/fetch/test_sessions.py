@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,8 +41,9 @@ def connect(sessions: Sessions, host: str, now: float, *, accepts: bool = True, 
     """One connection. Returns whether it resumed a session."""
     session = sessions.find(host, now)
     resumed = session is not None and accepts
+    given: Any = gives or Ticket()
     if sessions.note(host, now, offered=session is not None, resumed=resumed):
-        sessions.keep(host, gives or Ticket(), now, resumed=resumed, needs_ticket=True)
+        sessions.keep(host, given, now, resumed=resumed, needs_ticket=True)
     return resumed
 
 
@@ -94,7 +96,8 @@ def test_a_session_without_a_ticket_is_not_kept_for_tls_1_3(ticket: Ticket) -> N
 def test_connections_that_begin_together_copy_one_session() -> None:
     sessions = Sessions()
     assert sessions.note("a.test", 0.0, offered=False, resumed=False)
-    sessions.keep("a.test", Ticket(), 0.0, resumed=False, needs_ticket=True)
+    ticket: Any = Ticket()
+    sessions.keep("a.test", ticket, 0.0, resumed=False, needs_ticket=True)
     assert not any(sessions.note("a.test", 0.0, offered=False, resumed=False) for _ in range(15))
     assert connect(sessions, "a.test", 1.0)
 
@@ -105,8 +108,8 @@ def test_no_more_hosts_are_known_than_fit_and_each_session_is_its_hosts(steps: l
     now, verified = 0.0, dict.fromkeys("abcdef", 0.0)
     for host, accepts, passed in steps:
         now += passed
-        found = sessions.find(host, now)
-        assert found is None or (isinstance(found, Ticket) and found.name == host)
+        found: Any = sessions.find(host, now)
+        assert found is None or found.name == host
         if not connect(sessions, host, now, accepts=accepts, gives=Ticket(name=host)):
             verified[host] = now
         assert now < verified[host] + MAX_AGE_S

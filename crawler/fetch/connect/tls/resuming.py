@@ -5,7 +5,7 @@ class these objects have (`sslobject_class`), and a session may be set until the
 """
 
 import asyncio
-from ssl import SSLContext, SSLObject, SSLSession
+from ssl import SSLContext, SSLObject
 from time import monotonic
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ class ResumingTls(SSLObject):
             if host is not None:
                 session = self.sessions.find(host, monotonic())
                 if session is not None:
-                    self.session = cast(SSLSession, session)
+                    self.session = session
                     self._offered = True
         super().do_handshake()
 

@@ -6,7 +6,8 @@ OpenSSL and back costs a third of a handshake each time.
 """
 
 from collections import OrderedDict
-from typing import Final, Protocol
+from ssl import SSLSession
+from typing import Final
 
 import msgspec
 
@@ -20,23 +21,10 @@ _MAX_USELESS: Final = 2
 """After so many sessions in a row that the server did not resume, we keep no more of its sessions."""
 
 
-class Session(Protocol):
-    """What `ssl.SSLSession` has."""
-
-    @property
-    def has_ticket(self) -> bool: ...
-    @property
-    def id(self) -> bytes: ...
-    @property
-    def ticket_lifetime_hint(self) -> int: ...
-    @property
-    def timeout(self) -> int: ...
-
-
 class _Kept(msgspec.Struct):
     """What is known of a host."""
 
-    session: Session | None = None
+    session: SSLSession | None = None
     taken_at: float = 0.0
     lifetime_s: float = 0.0
     verified_at: float = 0.0
@@ -61,7 +49,7 @@ class Sessions:
     def __len__(self) -> int:
         return sum(kept.session is not None for kept in self._hosts.values())
 
-    def find(self, host: str, /, now: float) -> Session | None:
+    def find(self, host: str, /, now: float) -> SSLSession | None:
         """The session to resume with `host`; None if there is none that may be used."""
         kept = self._hosts.get(host)
         if kept is None or kept.session is None:
@@ -88,7 +76,7 @@ class Sessions:
             return kept.useless < _MAX_USELESS
         return now >= kept.taken_at + kept.lifetime_s / 2
 
-    def keep(self, host: str, session: Session, /, now: float, *, resumed: bool, needs_ticket: bool) -> None:
+    def keep(self, host: str, session: SSLSession, /, now: float, *, resumed: bool, needs_ticket: bool) -> None:
         """Keep the session of the connection that was noted last. `needs_ticket`: as TLS 1.3 does, which has no other
         way to resume."""
         kept = self._hosts.get(host)
