@@ -4,6 +4,7 @@ from typing import Final
 
 from crawler.page import LinkKind
 
+WITH_BACKGROUND: Final = ("body", "table", "tbody", "td", "tfoot", "th", "thead", "tr")
 URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
     "frame": (("src", LinkKind.FRAME),),
     "button": (("formaction", LinkKind.FORM),),
@@ -12,54 +13,22 @@ URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
     "video": (("src", LinkKind.EMBED), ("data-src", LinkKind.EMBED), ("poster", LinkKind.EMBED)),
     "audio": (("src", LinkKind.EMBED), ("data-src", LinkKind.EMBED)),
     "track": (("src", LinkKind.EMBED),),
-    "body": (("background", LinkKind.EMBED),),
-    "table": (("background", LinkKind.EMBED),),
-    "tbody": (("background", LinkKind.EMBED),),
-    "td": (("background", LinkKind.EMBED),),
-    "tfoot": (("background", LinkKind.EMBED),),
-    "th": (("background", LinkKind.EMBED),),
-    "thead": (("background", LinkKind.EMBED),),
-    "tr": (("background", LinkKind.EMBED),),
+    **dict.fromkeys(WITH_BACKGROUND, (("background", LinkKind.EMBED),)),
 }
 """Elements from which we read URL attributes only. `ElementReader` has a method for each other element."""
 
+_OF_SHOWN: Final = (
+    "stylesheet icon apple-touch-icon apple-touch-icon-precomposed apple-touch-startup-image mask-icon fluid-icon"
+    " android-touch-icon manifest preload modulepreload prefetch image_src"
+)
+_OF_SERIES: Final = "next prev previous first last up start contents index chapter section appendix glossary"
+_OF_NO_DOCUMENT: Final = "dns-prefetch preconnect pingback webmention edituri wlwmanifest profile https://api.w.org/"
 KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
-    "stylesheet": LinkKind.EMBED,
-    "icon": LinkKind.EMBED,
-    "apple-touch-icon": LinkKind.EMBED,
-    "apple-touch-icon-precomposed": LinkKind.EMBED,
-    "apple-touch-startup-image": LinkKind.EMBED,
-    "mask-icon": LinkKind.EMBED,
-    "fluid-icon": LinkKind.EMBED,
-    "android-touch-icon": LinkKind.EMBED,
-    "manifest": LinkKind.EMBED,
-    "preload": LinkKind.EMBED,
-    "modulepreload": LinkKind.EMBED,
-    "prefetch": LinkKind.EMBED,
-    "image_src": LinkKind.EMBED,
+    **dict.fromkeys(_OF_SHOWN.split(), LinkKind.EMBED),
     "canonical": LinkKind.CANONICAL,
     "sitemap": LinkKind.SITEMAP,
-    "next": LinkKind.NEXT,
-    "prev": LinkKind.NEXT,
-    "previous": LinkKind.NEXT,
-    "first": LinkKind.NEXT,
-    "last": LinkKind.NEXT,
-    "up": LinkKind.NEXT,
-    "start": LinkKind.NEXT,
-    "contents": LinkKind.NEXT,
-    "index": LinkKind.NEXT,
-    "chapter": LinkKind.NEXT,
-    "section": LinkKind.NEXT,
-    "appendix": LinkKind.NEXT,
-    "glossary": LinkKind.NEXT,
-    "dns-prefetch": None,
-    "preconnect": None,
-    "pingback": None,
-    "webmention": None,
-    "edituri": None,
-    "wlwmanifest": None,
-    "profile": None,
-    "https://api.w.org/": None,
+    **dict.fromkeys(_OF_SERIES.split(), LinkKind.NEXT),
+    **dict.fromkeys(_OF_NO_DOCUMENT.split()),
 }
 """The kind of a <link> by its rel token; None if the URL is not a document. Other tokens make an alternate."""
 

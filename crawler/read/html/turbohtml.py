@@ -12,12 +12,11 @@ from crawler.read.abstract import abstract_of
 from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, Document, ElementReader
 from crawler.read.elements.foreign import may_link_formulas, may_style_shapes, read_formulas, read_shapes
-from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN
+from crawler.read.elements.link_tables import DATA_LINKS, UNSHOWN, WITH_BACKGROUND
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import PageReader
 
-_WITH_BACKGROUND: Final = frozenset({"body", "table", "tbody", "td", "tfoot", "th", "thead", "tr"})
 _ANYWHERE: Final = '[style*="url(" i],[style*="image-set(" i],[data-bg],[background]'
 """Selects elements by attributes that any of them may have, and few have."""
 
@@ -50,7 +49,7 @@ class TurboHtmlTrees:
         }
         del self._readers["feimage"]
         self._tags = tuple(self._readers)
-        self._tags_without_background = tuple(self._readers.keys() - _WITH_BACKGROUND)
+        self._tags_without_background = tuple(self._readers.keys() - WITH_BACKGROUND)
 
     def read(self, document: Document) -> ElementReader[Element]:
         # No template becomes a shadow root: its contents are a document of their own.
