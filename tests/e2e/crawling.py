@@ -13,9 +13,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 import msgspec
-from click.testing import CliRunner, Result
 
-from crawler.cli import onceover as command_line
 from crawler.page import LinkKind, PageRecord
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
@@ -25,6 +23,7 @@ from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
 from tests.e2e.fork_server import Fork
 from tests.e2e.forks import fork
+from tests.invoking import invoke
 
 ONCEOVER = Path(sys.executable).with_name("onceover")
 TIMEOUT_S = MAX_WAIT_S
@@ -213,11 +212,6 @@ def assert_sound(directory: Path) -> None:
     an event loop, and so does the command.
     """
     with ThreadPoolExecutor(1) as thread:
-        ended = thread.submit(_check, directory).result()
+        ended = thread.submit(invoke, "inspect", directory, "fsck", "--json").result()
     assert ended.return_value == COMPLETE, ended.output
     assert msgspec.json.decode(ended.stdout)["problems"] == []
-
-
-def _check(directory: Path) -> Result:
-    fsck = ["inspect", str(directory), "fsck", "--json"]
-    return CliRunner().invoke(command_line, fsck, standalone_mode=False, catch_exceptions=False)

@@ -11,10 +11,8 @@ from pathlib import Path
 from random import Random
 
 import msgspec
-from click.testing import CliRunner
 
 from config import Config, load, render_toml
-from crawler.cli import onceover as command_line
 from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.params import WorldParams
@@ -25,6 +23,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.values import Damaged
 from tests.e2e.crawling import COMPLETE, TIMEOUT_S, Web, setting, start
 from tests.e2e.operating import command_here, is_listening
+from tests.invoking import invoke
 from tests.stores import open_leveldb
 
 Moment = Callable[[], object]
@@ -209,8 +208,7 @@ def _append(path: Path, record: bytes, random: Random) -> None:
 
 
 def _check(copy: CrawlDirectory) -> None:
-    fsck = ["inspect", str(copy.path), "fsck", "--json"]
-    ended = CliRunner().invoke(command_line, fsck, standalone_mode=False, catch_exceptions=False)
+    ended = invoke("inspect", copy.path, "fsck", "--json")
     report = msgspec.json.decode(ended.stdout, type=Report)
     assert report.problems == []
     assert report.quarantined == 0

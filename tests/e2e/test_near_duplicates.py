@@ -8,9 +8,7 @@ from random import Random
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
-from crawler.cli import onceover as command_line
 from crawler.page import PageRecord
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
@@ -18,6 +16,7 @@ from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
 from tests.e2e.crawling import COMPLETE, LIMIT, Web, onceover, setting
 from tests.e2e.killing import Lines, growth, victim
+from tests.invoking import invoke
 
 WORLD = WorldParams(seed=3, hosts=2, pages_per_host=40, page_bytes=4_000, duplicates=0.2, near_duplicates=0.3)
 """Its pages name the one whose body they have as their canonical one."""
@@ -47,8 +46,7 @@ def crawl(port: int, tmp_path: Path) -> Crawl:
 
 def assert_agrees(crawl: Path) -> None:
     for what in ("verify", "fsck"):
-        command = ["inspect", str(crawl), what]
-        ended = CliRunner().invoke(command_line, command, standalone_mode=False, catch_exceptions=False)
+        ended = invoke("inspect", crawl, what)
         assert ended.return_value == COMPLETE, ended.output
 
 

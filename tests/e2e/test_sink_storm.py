@@ -8,9 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
-from crawler.cli import onceover as command_line
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
@@ -20,6 +18,7 @@ from tests.e2e.crawling import COMPLETE, LIMIT, TIMEOUT_S, Web, onceover, settin
 from tests.e2e.killing import Lines, Moment, Victim, growth, victim
 from tests.e2e.parts.in_parts import WORLD
 from tests.e2e.test_kill import CONCURRENCY, ROUGH, SETTINGS, SPARE
+from tests.invoking import invoke
 from tests.postgres import PostgresServer, running_postgres
 
 SINKS = ("output.links=true", "output.warc_revisits=50", 'output.sinks=["sqlite","postgres"]')
@@ -91,9 +90,7 @@ def assert_has_what_is_new(crawl: Victim, expected: int) -> None:
     texts = {each.number: each.block.decode() for each in found if each.kind == "text"}
     assert texts == {each.number: each.main_text for each in records.values() if each.main_text is not None}
     tables = crawl.directory.path.with_name("tables")
-    command = ["export", str(crawl.directory.path), "--format", "jsonl", "--partition-by", "crawl,subset"]
-    ended = CliRunner().invoke(command_line, [*command, "--to", str(tables)], catch_exceptions=False)
-    assert ended.exit_code == COMPLETE, ended.output
+    invoke("export", crawl.directory.path, "--format", "jsonl", "--partition-by", "crawl,subset", "--to", tables)
     lines = [line for path in tables.rglob("*.jsonl") for line in path.read_bytes().splitlines()]
     assert len({msgspec.json.decode(line)["number"] for line in lines}) == len(lines) == expected
 
@@ -155,8 +152,7 @@ def verify_copy(crawl: Victim) -> dict[str, Any]:
 
 
 def verify(directory: Path) -> dict[str, Any]:
-    command = ["inspect", str(directory), "verify", "--json"]
-    ended = CliRunner().invoke(command_line, command, standalone_mode=False, catch_exceptions=False)
+    ended = invoke("inspect", directory, "verify", "--json")
     report: dict[str, Any] = msgspec.json.decode(ended.stdout)
     return report
 

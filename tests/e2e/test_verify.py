@@ -12,14 +12,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
 from crawler import Crawl
-from crawler.cli import onceover as command_line
 from crawler.simweb.process import running
 from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.write.database import sqlite_file
 from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, assert_told, onceover, setting
+from tests.invoking import invoke
 
 SETTINGS = ("output.links=true", "output.warc_revisits=100", 'output.sinks=["sqlite"]')
 WORLD = msgspec.structs.replace(SMALL, compressed=0.5, duplicates=0.3)
@@ -43,8 +42,7 @@ def crawl(crawled: Path, tmp_path: Path) -> Path:
 
 
 def verify(crawl: Path) -> dict[str, Any]:
-    command = ["inspect", str(crawl), "verify", "--json"]
-    ended = CliRunner().invoke(command_line, command, standalone_mode=False, catch_exceptions=False)
+    ended = invoke("inspect", crawl, "verify", "--json")
     report: dict[str, Any] = msgspec.json.decode(ended.stdout)
     assert ended.return_value == (FAILED if report["problem_count"] else COMPLETE)
     return report

@@ -7,10 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
-from click.testing import CliRunner
 
 from config import load, render_toml
-from crawler.cli import onceover
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.refused import Refused
 from crawler.testing.frontier.crawls import DONE, page, pages
@@ -18,6 +16,7 @@ from frontier import LedgerEntry
 from frontier.shell import QueueFrontier
 from frontier.upkeep.fsck import fsck
 from tests.e2e.operating import command_here
+from tests.invoking import invoke
 from tests.stores import open_leveldb
 from visited.digests.exact import ExactSet
 
@@ -40,10 +39,7 @@ def made(path: Path, *, fetched: int = 0, hosts: int = 0) -> Path:
 
 
 def run(*arguments: str | Path, given: str | None = None) -> str:
-    ended = CliRunner().invoke(
-        onceover, [str(each) for each in arguments], input=given, standalone_mode=False, catch_exceptions=False
-    )
-    return ended.stdout
+    return invoke(*arguments, given=given).stdout
 
 
 def ledger(path: Path) -> dict[str, LedgerEntry]:
@@ -268,9 +264,7 @@ def test_the_old_words_for_pausing_still_work(tmp_path: Path) -> None:
 
 def test_a_repair_of_what_is_sound_says_so(tmp_path: Path) -> None:
     here = made(tmp_path / "here", hosts=2, fetched=1)
-    ended = CliRunner().invoke(
-        onceover, ["inspect", str(here), "fsck", "--repair", "--no-output"], standalone_mode=False
-    )
+    ended = invoke("inspect", here, "fsck", "--repair", "--no-output")
     assert "repaired: nothing" in ended.stderr
     assert "no problems" in ended.stdout
 

@@ -4,22 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from crawler.cli import onceover
 from crawler.control import address
 from crawler.disk.layout import Layout, own_place, write_layout
 from crawler.export.writers import ExportRefused
+from tests.invoking import invoke
 from tests.unit.export.written import record, write_crawl
 from tests.unit.operate.stored_crawls import make
-
-
-def run(*arguments: object) -> Result:
-    """Raises what the command raises."""
-    result = CliRunner().invoke(onceover, list(map(str, arguments)), standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return result
 
 
 def content(folder: Path) -> dict[Path, bytes]:
@@ -48,7 +39,7 @@ def test_an_export_into_a_place_of_the_crawl_is_refused(form: str, to: str, tmp_
     crawl = write_crawl(tmp_path / "crawl", [record(1)])
     before = content(crawl)
     with pytest.raises(ExportRefused, match=r"belongs to the crawl itself: name another place"):
-        run("export", crawl, "--format", form, "--to", crawl / to, "--overwrite")
+        invoke("export", crawl, "--format", form, "--to", crawl / to, "--overwrite")
     assert content(crawl) == before
 
 
@@ -60,22 +51,22 @@ def test_a_copy_of_the_frontier_is_no_place_for_an_export(tmp_path: Path) -> Non
     crawl = write_crawl(tmp_path / "crawl", [record(1)])
     (copy := crawl / "frontier.before-20261120T000000").mkdir()
     with pytest.raises(ExportRefused, match=r"belongs to the crawl itself"):
-        run("export", crawl, "--format", "csv", "--to", copy)
+        invoke("export", crawl, "--format", "csv", "--to", copy)
 
 
 def test_stdout_is_a_place_wherever_the_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = make(tmp_path / "crawl").directory
     monkeypatch.chdir(crawl / "records")
     before = content(crawl / "records")
-    assert run("export", "..", "--format", "csv", "--to", "-").stdout.startswith("url_surtkey,")
-    assert run("report", "..", "--html", "-").stdout.startswith("<!doctype html>")
+    assert invoke("export", "..", "--format", "csv", "--to", "-").stdout.startswith("url_surtkey,")
+    assert invoke("report", "..", "--html", "-").stdout.startswith("<!doctype html>")
     assert content(crawl / "records") == before
 
 
 def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path / "crawl", [record(1)])
     (circle := tmp_path / "pages.csv").symlink_to("pages.csv")
-    run("export", crawl, "--format", "csv", "--to", circle)
+    invoke("export", crawl, "--format", "csv", "--to", circle)
     assert not circle.is_symlink()
     assert circle.stat().st_size
 
@@ -91,14 +82,14 @@ def test_an_export_into_a_place_of_a_part_or_behind_a_link_is_refused(tmp_path: 
     (crawl / "part-0" / "warc").symlink_to(elsewhere)
     for place in (crawl / "part-0" / "records", elsewhere / "tables"):
         with pytest.raises(ExportRefused, match=r"belongs to the crawl itself"):
-            run("export", crawl, "--format", "csv", "--to", place)
+            invoke("export", crawl, "--format", "csv", "--to", place)
     assert not [*elsewhere.iterdir()]
 
 
 def test_an_export_beside_what_belongs_to_the_crawl_is_made(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path / "crawl", [record(1)])
-    assert run("export", crawl, "--format", "csv", "--to", crawl / "tables").exit_code == 0
-    assert run("export", crawl, "--format", "csv", "--to", crawl / "records.csv").exit_code == 0
+    assert invoke("export", crawl, "--format", "csv", "--to", crawl / "tables").exit_code == 0
+    assert invoke("export", crawl, "--format", "csv", "--to", crawl / "records.csv").exit_code == 0
 
 
 def test_the_page_of_a_report_replaces_no_file_of_the_crawl(tmp_path: Path) -> None:
@@ -106,7 +97,7 @@ def test_the_page_of_a_report_replaces_no_file_of_the_crawl(tmp_path: Path) -> N
     before = content(crawl)
     for place in ("crawl.toml", "records/records-00000.jsonl"):
         with pytest.raises(ExportRefused, match=r"belongs to the crawl itself"):
-            run("report", crawl, "--html", crawl / place)
+            invoke("report", crawl, "--html", crawl / place)
     assert content(crawl) == before
 
 
@@ -116,7 +107,7 @@ def test_a_device_or_a_pipe_is_not_replaced(form: str, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(ExportRefused, match=r"is a device or a pipe: name a file; --to - is standard output"):
-        run("export", crawl, "--format", form, "--to", pipe, "--overwrite")
+        invoke("export", crawl, "--format", form, "--to", pipe, "--overwrite")
     assert pipe.is_fifo()
 
 
@@ -126,7 +117,7 @@ def test_a_link_to_a_file_stays(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.touch()
     link.symlink_to(file)
-    run("export", crawl, "--format", "csv", "--to", link, "--overwrite")
+    invoke("export", crawl, "--format", "csv", "--to", link, "--overwrite")
     assert link.is_symlink()
     assert file.stat().st_size
     assert [*file.parent.iterdir()] == [file]

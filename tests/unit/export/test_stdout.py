@@ -6,21 +6,17 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from crawler.cli import onceover
 from crawler.write.cdxj.lines import parse
+from tests.invoking import invoke
 from tests.unit.export.written import FULL, record, write_crawl
 from tests.unit.prune.written import whole, write
 
 
 def run(directory: Path, *options: str) -> Result:
-    """Export to stdout. Raises what the command raises."""
-    arguments = ["export", str(directory), "--to", "-", *options]
-    result = CliRunner().invoke(onceover, arguments, standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return result
+    """Export to stdout."""
+    return invoke("export", directory, "--to", "-", *options)
 
 
 @pytest.fixture(autouse=True)

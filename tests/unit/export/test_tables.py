@@ -14,9 +14,8 @@ import duckdb
 import msgspec
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from crawler.cli import onceover
 from crawler.disk.layout import Layout, write_layout
 from crawler.export import tables, writers
 from crawler.export.aside import locked_folder, written_aside
@@ -24,6 +23,7 @@ from crawler.export.links import COLUMNS as LINK_COLUMNS
 from crawler.export.pages import COMMON_COLUMNS, OWN_COLUMNS, pages_table
 from crawler.export.writers import ExportRefused
 from crawler.page import LinkDetail, PageRecord
+from tests.invoking import invoke
 from tests.unit.export.written import FULL, PAGE_URL, linking, record, write_crawl
 
 COMMON = {
@@ -64,11 +64,7 @@ COMMON = {
 
 def run(directory: Path, form: str, to: Path, *options: str) -> Result:
     """Export. Raises what the command raises."""
-    arguments = ["export", str(directory), "--format", form, "--to", str(to), *options]
-    result = CliRunner().invoke(onceover, arguments, standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return result
+    return invoke("export", directory, "--format", form, "--to", to, *options)
 
 
 def page_row(of: PageRecord) -> dict[str, Any]:
