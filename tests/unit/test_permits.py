@@ -1,12 +1,9 @@
 """Permits and slots whose number changes while others wait for one."""
 
 import asyncio
-from collections.abc import Callable
-
-import pytest
-import uvloop
 
 from crawler.slots import Permits, Slot
+from tests.loops import on_each_loop
 
 
 async def takers(permits: Permits, count: int) -> list["asyncio.Task[None]"]:
@@ -115,18 +112,14 @@ async def test_each_work_has_its_own_time() -> None:
         await waiting
 
 
-@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_work_may_take_no_time_at_all_on_any_event_loop(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-    async def work() -> None:
-        permits = Permits(1)
-        with Slot(permits, slow_after_s=lambda: 0.0) as mine, Slot(permits, slow_after_s=lambda: 0.0) as other:
-            await mine.take()
-            for _ in range(3):
-                mine.start_timer()
-            await other.take()
-
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(work())
+@on_each_loop
+async def test_work_may_take_no_time_at_all_on_any_event_loop() -> None:
+    permits = Permits(1)
+    with Slot(permits, slow_after_s=lambda: 0.0) as mine, Slot(permits, slow_after_s=lambda: 0.0) as other:
+        await mine.take()
+        for _ in range(3):
+            mine.start_timer()
+        await other.take()
 
 
 async def test_a_slot_too_many_is_given_back_when_its_work_has_ended() -> None:

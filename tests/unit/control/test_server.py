@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from crawler.control.replies import PauseState, Refusal
 from crawler.control.requests import Add, AnyRequest, GetStatus, Pause, Resume
 from crawler.control.server import Bounds
 from crawler.control.wire import MAX_REQUEST_BYTES, WORKING
+from tests.loops import on_each_loop
 from tests.unit.control.answering import PAUSE, raw, serving
 
 
@@ -216,53 +216,42 @@ async def test_a_question_ends_with_its_client(tmp_path: Path) -> None:
         await ended.wait()
 
 
-LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+@on_each_loop
+async def test_a_client_that_dies_before_it_has_read_all_ends_nothing(tmp_path: Path) -> None:
+    running = asyncio.get_running_loop()
+    unread, ended = asyncio.Event(), asyncio.Event()
+
+    async def work(request: AnyRequest) -> msgspec.Struct:
+        if isinstance(request, GetStatus):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+        return PauseState(paused=None, running=True)
+
+    async with serving(tmp_path, work, bounds=Bounds(heartbeat_s=0.02)):
+        with socket.socket(socket.AF_UNIX) as client, address.address(tmp_path) as short:
+            client.setblocking(False)
+            await running.sock_connect(client, short)
+            await running.sock_sendall(client, b'{"version":1,"request":{"type":"status"}}\n')
+            running.add_reader(client, unread.set)
+            await unread.wait()
+            running.remove_reader(client)
+        await ended.wait()
+        async with open_channel(tmp_path) as channel:
+            assert channel is not None
+            assert isinstance(await channel.ask(Resume()), PauseState)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_client_that_dies_before_it_has_read_all_ends_nothing(tmp_path: Path, loop: str) -> None:
-    async def ask() -> None:
-        running = asyncio.get_running_loop()
-        unread, ended = asyncio.Event(), asyncio.Event()
-
-        async def work(request: AnyRequest) -> msgspec.Struct:
-            if isinstance(request, GetStatus):
-                try:
-                    await asyncio.Event().wait()
-                finally:
-                    ended.set()
-            return PauseState(paused=None, running=True)
-
-        async with serving(tmp_path, work, bounds=Bounds(heartbeat_s=0.02)):
-            with socket.socket(socket.AF_UNIX) as client, address.address(tmp_path) as short:
-                client.setblocking(False)
-                await running.sock_connect(client, short)
-                await running.sock_sendall(client, b'{"version":1,"request":{"type":"status"}}\n')
-                running.add_reader(client, unread.set)
-                await unread.wait()
-                running.remove_reader(client)
-            await ended.wait()
-            async with open_channel(tmp_path) as channel:
-                assert channel is not None
-                assert isinstance(await channel.ask(Resume()), PauseState)
-
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        runner.run(ask())
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_all_who_wait_for_their_turn_hear_that_the_connection_is_lost(tmp_path: Path, loop: str) -> None:
-    async def ask() -> None:
-        with address.listen(tmp_path) as listening:
-            async with open_channel(tmp_path) as channel:
-                assert channel is not None
-                asked = [asyncio.create_task(channel.ask(Resume())) for _ in range(3)]
-                (await asyncio.get_running_loop().sock_accept(listening))[0].close()
-                answers = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(answer) for answer in answers] == [ConnectionLost] * 3
-
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        runner.run(ask())
+@on_each_loop
+async def test_all_who_wait_for_their_turn_hear_that_the_connection_is_lost(tmp_path: Path) -> None:
+    with address.listen(tmp_path) as listening:
+        async with open_channel(tmp_path) as channel:
+            assert channel is not None
+            asked = [asyncio.create_task(channel.ask(Resume())) for _ in range(3)]
+            (await asyncio.get_running_loop().sock_accept(listening))[0].close()
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [ConnectionLost] * 3
 
 
 async def test_a_bug_in_an_answer_ends_neither_server_nor_connection(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvloop
 
 from crawler.fetch.connect.connections import Connections, connections_for, requests_for
 from crawler.fetch.connect.handler import TolerantHandler
@@ -21,6 +20,7 @@ from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, Script, Seen, h
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.certificates import issued
 from tests.fetchers import Fetchers, http_fetcher
+from tests.loops import LOOPS, on_each_loop
 from tests.proxies import socks_proxy
 
 
@@ -79,36 +79,31 @@ async def test_an_answer_that_nobody_asked_for_is_given_to_no_later_request(
         assert [seen.connection for seen in server.seen] == [0, 1]
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_nine_urls_of_a_server_that_answers_twice_get_their_own_bodies(loop: str, scheme: str, tmp_path: Path) -> None:
+@on_each_loop
+async def test_nine_urls_of_a_server_that_answers_twice_get_their_own_bodies(scheme: str, tmp_path: Path) -> None:
     tls, authorities = issued("twice.test", tmp_path)
+    asked, sent = asyncio.Event(), asyncio.Event()
 
-    async def main() -> None:
-        asked, sent = asyncio.Event(), asyncio.Event()
+    async def tell() -> None:
+        sent.set()
 
-        async def tell() -> None:
-            sent.set()
+    def script(seen: Seen) -> Script:
+        return [page(seen.target.encode()), asked.wait, page(b"foreign"), tell]
 
-        def script(seen: Seen) -> Script:
-            return [page(seen.target.encode()), asked.wait, page(b"foreign"), tell]
-
-        async with raw_server(script, tls=tls if scheme == "https" else None) as server:
-            hosts = {"twice.test": f"127.0.0.1:{server.port}"}
-            fetcher = http_fetcher(hosts=hosts, authorities=[authorities])
-            try:
-                for number in range(9):
-                    assert await body(fetcher, f"{scheme}://twice.test/{number}") == b"/%d" % number
-                    asked.set()
-                    await sent.wait()
-                    asked.clear()
-                    sent.clear()
-            finally:
+    async with raw_server(script, tls=tls if scheme == "https" else None) as server:
+        hosts = {"twice.test": f"127.0.0.1:{server.port}"}
+        fetcher = http_fetcher(hosts=hosts, authorities=[authorities])
+        try:
+            for number in range(9):
+                assert await body(fetcher, f"{scheme}://twice.test/{number}") == b"/%d" % number
                 asked.set()
-                await fetcher.aclose()
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
-        runner.run(main())
+                await sent.wait()
+                asked.clear()
+                sent.clear()
+        finally:
+            asked.set()
+            await fetcher.aclose()
 
 
 @pytest.mark.parametrize(
@@ -185,21 +180,17 @@ async def test_what_a_server_says_before_the_request_leaves_is_no_answer(fetcher
     assert "before it was asked" in getattr(answer, "message", "")
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_a_proxy_may_answer_before_the_client_looks_for_its_answer(loop: str) -> None:
-    async def main() -> int:
-        here, there = socket.socketpair()
-        with there:
-            handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
-            transport, _ = await asyncio.get_running_loop().create_connection(lambda: handler, sock=here)
-            there.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            handler.set_response_params(read_until_eof=True)  # when aiohttp has asked for a tunnel
-            message, _ = await handler.read()
-            transport.abort()
-        return message.code
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
-        assert runner.run(main()) == 200
+@on_each_loop
+async def test_a_proxy_may_answer_before_the_client_looks_for_its_answer() -> None:
+    here, there = socket.socketpair()
+    with there:
+        handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
+        transport, _ = await asyncio.get_running_loop().create_connection(lambda: handler, sock=here)
+        there.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        handler.set_response_params(read_until_eof=True)  # when aiohttp has asked for a tunnel
+        message, _ = await handler.read()
+        transport.abort()
+    assert message.code == 200
 
 
 # what is kept
@@ -253,54 +244,50 @@ async def test_a_kept_connection_that_ends_after_a_part_of_an_answer_is_no_stale
         assert not answer.kept_closed
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize(
     "damage",
     [b"\x17\x03\x03\x00\x20" + b"x" * 32, bytes([21, 3, 3, 0, 2, 2, 80]), head(status=b"408 Request Timeout")],
     ids=["a damaged record", "an alert in the clear", "an answer in the clear"],
 )
-def test_a_kept_connection_that_ends_with_a_fault_of_tls_says_nothing_of_the_host(
-    damage: bytes, loop: str, tmp_path: Path
+@on_each_loop
+async def test_a_kept_connection_that_ends_with_a_fault_of_tls_says_nothing_of_the_host(
+    damage: bytes, tmp_path: Path
 ) -> None:
     tls, authorities = issued("kept.test", tmp_path)
     is_damaged = asyncio.Event()
 
-    async def main() -> None:
-        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            inner, outer = await asyncio.open_connection("127.0.0.1", server.port)
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner, outer = await asyncio.open_connection("127.0.0.1", server.port)
 
-            async def ask() -> None:
-                while data := await reader.read(65536):
-                    if is_damaged.is_set():
-                        writer.write(damage)
-                        break
-                    outer.write(data)
-                outer.close()
+        async def ask() -> None:
+            while data := await reader.read(65536):
+                if is_damaged.is_set():
+                    writer.write(damage)
+                    break
+                outer.write(data)
+            outer.close()
 
-            async def answer() -> None:
-                while data := await inner.read(65536):
-                    writer.write(data)
-                writer.close()
+        async def answer() -> None:
+            while data := await inner.read(65536):
+                writer.write(data)
+            writer.close()
 
-            await asyncio.gather(ask(), answer(), return_exceptions=True)
+        await asyncio.gather(ask(), answer(), return_exceptions=True)
 
-        async with raw_server({"/": [page(b"own")]}, tls=tls) as server:
-            door = await asyncio.start_server(relay, "127.0.0.1", 0)
-            port = door.sockets[0].getsockname()[1]
-            fetcher = http_fetcher(hosts={"kept.test": f"127.0.0.1:{port}"}, authorities=[authorities])
-            try:
-                assert await body(fetcher, "https://kept.test/") == b"own"
-                is_damaged.set()
-                answer = await fetcher.fetch(Request(url="https://kept.test/"))
-                is_damaged.clear()
-                assert await body(fetcher, "https://kept.test/") == b"own"
-            finally:
-                await fetcher.aclose()
-                door.close()
-        assert (kind(answer), getattr(answer, "kept_closed", False)) == (FailureKind.DISCONNECTED, True)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
-        runner.run(main())
+    async with raw_server({"/": [page(b"own")]}, tls=tls) as server:
+        door = await asyncio.start_server(relay, "127.0.0.1", 0)
+        port = door.sockets[0].getsockname()[1]
+        fetcher = http_fetcher(hosts={"kept.test": f"127.0.0.1:{port}"}, authorities=[authorities])
+        try:
+            assert await body(fetcher, "https://kept.test/") == b"own"
+            is_damaged.set()
+            answer = await fetcher.fetch(Request(url="https://kept.test/"))
+            is_damaged.clear()
+            assert await body(fetcher, "https://kept.test/") == b"own"
+        finally:
+            await fetcher.aclose()
+            door.close()
+    assert (kind(answer), getattr(answer, "kept_closed", False)) == (FailureKind.DISCONNECTED, True)
 
 
 async def test_a_broken_head_on_a_kept_connection_is_a_failure_and_nothing_else(fetchers: Fetchers) -> None:
@@ -429,7 +416,7 @@ async def test_only_open_connections_count() -> None:
 # what is left of a connection that has ended
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("end", [CLOSE, RESET])
 def test_a_connection_that_has_ended_takes_no_memory_before_the_garbage_collector_looks(
@@ -452,7 +439,7 @@ def test_a_connection_that_has_ended_takes_no_memory_before_the_garbage_collecto
     gc.collect()
     gc.disable()
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
+        with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
             assert runner.run(main()) == 9
         assert sum(isinstance(each, TolerantHandler) for each in gc.get_objects()) == 0
     finally:

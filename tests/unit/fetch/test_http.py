@@ -15,7 +15,6 @@ from typing import Any
 
 import brotli
 import pytest
-import uvloop
 from backports import zstd
 
 from crawler.fetch.connect.connections import ConnectionLimits
@@ -26,6 +25,7 @@ from crawler.testing.fetch.raw_server import CLOSE, CUT, HANG, RESET, RawServer,
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.warc_http import response_head
 from tests.fetchers import Fetchers, http_fetcher
+from tests.loops import LOOPS, on_each_loop
 from tests.unit.fetch.test_names import FakeDns
 
 
@@ -847,7 +847,6 @@ async def test_certificates_can_go_unverified(fetchers: Fetchers, tls: ssl.SSLCo
         assert answered.ip == "127.0.0.1"
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize(
     ("body", "end", "truncated", "told"),
     [
@@ -859,19 +858,16 @@ async def test_certificates_can_go_unverified(fetchers: Fetchers, tls: ssl.SSLCo
         (LIST[:5000], RESET, "disconnect", "closed before"),
     ],
 )
-def test_over_tls_a_body_that_shows_no_end_must_be_closed_in_order(
-    tls: ssl.SSLContext, loop: str, body: bytes, end: Any, truncated: str | None, told: str | None
+@on_each_loop
+async def test_over_tls_a_body_that_shows_no_end_must_be_closed_in_order(
+    tls: ssl.SSLContext, body: bytes, end: Any, truncated: str | None, told: str | None
 ) -> None:
-    async def asked() -> Fetched:
-        async with raw_server({"/": [head(b"Content-Type: text/html"), body, end]}, tls=tls) as server:
-            fetcher = http_fetcher(allow_private=True, routes=Routes(unverified=("127.0.0.1",)))
-            try:
-                return await fetch(fetcher, server.url())
-            finally:
-                await fetcher.aclose()
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
-        answered = runner.run(asked())
+    async with raw_server({"/": [head(b"Content-Type: text/html"), body, end]}, tls=tls) as server:
+        fetcher = http_fetcher(allow_private=True, routes=Routes(unverified=("127.0.0.1",)))
+        try:
+            answered = await fetch(fetcher, server.url())
+        finally:
+            await fetcher.aclose()
     assert isinstance(answered, Page), answered
     assert (answered.body, answered.truncated) == (body, truncated)
     assert told in (answered.message or "") if told else answered.message is None
@@ -918,7 +914,7 @@ def blocking_server(tls: ssl.SSLContext) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     ("refused", "message"),
     [
@@ -937,7 +933,7 @@ def test_a_client_that_is_refused_by_an_alert_fails_for_tls(loop: str, refused: 
 
     with (
         blocking_server(refuses_all(refused)) as url,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner,
+        asyncio.Runner(loop_factory=LOOPS[loop]) as runner,
     ):
         failure = runner.run(asked(url))
     assert isinstance(failure, Failure), failure

@@ -2,24 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvloop
 
 from crawler.fetch.connect.routes import Routes
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, Script, Seen, page, raw_server
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
+from tests.loops import on_each_loop
 from tests.proxies import connect_proxy, socks_proxy
 from tests.unit.fetch.test_names import FakeDns
 
 LOGIN = ("anna", "correct horse")
 PUBLIC = "93.184.215.14"
-LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
 async def fetched(url: str, routes: Routes, *, times: int = 1, **settings: Any) -> list[Fetched]:
@@ -35,88 +33,71 @@ def failure(answer: Fetched) -> Failure:
     return answer
 
 
-def run_on(loop: str, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        runner.run(main())
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_https_goes_through_an_http_proxy_with_connect(
-    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@on_each_loop
+async def test_https_goes_through_an_http_proxy_with_connect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PROXY_LOGIN", ":".join(LOGIN))
     caplog.set_level(logging.DEBUG)
     tls, authorities = issued("www.far.test", tmp_path)
-
-    async def main() -> None:
-        async with (
-            raw_server({"/a": [page(b"far away")]}, tls=tls) as server,
-            connect_proxy(server.port, login=LOGIN) as proxy,
-        ):
-            routes = Routes(
-                proxies={"*.far.test": f"http://127.0.0.1:{proxy.port}"}, logins={"127.0.0.1": "env:PROXY_LOGIN"}
-            )
-            answers = await fetched("https://www.far.test/a", routes, times=2, authorities=[authorities])
-            for answer in answers:
-                assert isinstance(answer, Page), answer
-                assert (answer.body, answer.ip) == (b"far away", None)
-                assert "Proxy-Authorization" not in dict(answer.request_headers)
-            assert proxy.targets == [("www.far.test", 443)]  # the connection is kept
-            assert len(proxy.logins) == 1
-            assert [seen.header("Proxy-Authorization") for seen in server.seen] == [None, None]
-
-    run_on(loop, main)
+    async with (
+        raw_server({"/a": [page(b"far away")]}, tls=tls) as server,
+        connect_proxy(server.port, login=LOGIN) as proxy,
+    ):
+        routes = Routes(
+            proxies={"*.far.test": f"http://127.0.0.1:{proxy.port}"}, logins={"127.0.0.1": "env:PROXY_LOGIN"}
+        )
+        answers = await fetched("https://www.far.test/a", routes, times=2, authorities=[authorities])
+        for answer in answers:
+            assert isinstance(answer, Page), answer
+            assert (answer.body, answer.ip) == (b"far away", None)
+            assert "Proxy-Authorization" not in dict(answer.request_headers)
+        assert proxy.targets == [("www.far.test", 443)]  # the connection is kept
+        assert len(proxy.logins) == 1
+        assert [seen.header("Proxy-Authorization") for seen in server.seen] == [None, None]
     assert "horse" not in caplog.text
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_proxy_may_be_asked_by_https_too(loop: str, tmp_path: Path) -> None:
+@on_each_loop
+async def test_a_proxy_may_be_asked_by_https_too(tmp_path: Path) -> None:
     own_tls, own_authority = issued("proxy.test", tmp_path)
     tls, authority = issued("www.far.test", tmp_path)
-
-    async def main() -> None:
-        async with (
-            raw_server({"/": [page(b"far away")]}, tls=tls) as server,
-            connect_proxy(server.port, tls=own_tls) as proxy,
-        ):
-            routes = Routes(proxies={"*": f"https://proxy.test:{proxy.port}"})
-            answers = await fetched(
-                "https://www.far.test/",
-                routes,
-                times=2,
-                hosts={"proxy.test": "127.0.0.1"},
-                authorities=[own_authority, authority],
-            )
-            assert [getattr(answer, "body", answer) for answer in answers] == [b"far away"] * 2
-            assert proxy.targets == [("www.far.test", 443)]
-
-    run_on(loop, main)
+    async with (
+        raw_server({"/": [page(b"far away")]}, tls=tls) as server,
+        connect_proxy(server.port, tls=own_tls) as proxy,
+    ):
+        routes = Routes(proxies={"*": f"https://proxy.test:{proxy.port}"})
+        answers = await fetched(
+            "https://www.far.test/",
+            routes,
+            times=2,
+            hosts={"proxy.test": "127.0.0.1"},
+            authorities=[own_authority, authority],
+        )
+        assert [getattr(answer, "body", answer) for answer in answers] == [b"far away"] * 2
+        assert proxy.targets == [("www.far.test", 443)]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_any_success_of_a_proxy_opens_the_tunnel_and_none_has_a_body(loop: str, tmp_path: Path) -> None:
+@on_each_loop
+async def test_any_success_of_a_proxy_opens_the_tunnel_and_none_has_a_body(tmp_path: Path) -> None:
     """RFC 9110, section 9.3.6."""
     tls, authorities = issued("www.far.test", tmp_path)
-
-    async def main() -> None:
-        async with raw_server({"/": [page(b"far away")]}, tls=tls) as server:
-            for consent in (
-                b"HTTP/1.1 201 Created\r\n\r\n",
-                b"HTTP/1.1 204 No Content\r\n\r\n",
-                b"HTTP/1.1 299\r\nVia: 1.1 proxy\r\n\r\n",
-                b"HTTP/1.0 200 OK\r\n\r\n",
-                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
-                b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
-                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-                b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
-            ):
-                async with connect_proxy(server.port, consent=consent) as proxy:
-                    routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
-                    [answer] = await fetched("https://www.far.test/", routes, authorities=[authorities])
-                    assert isinstance(answer, Page), (consent, answer)
-                    assert answer.body == b"far away"
-
-    run_on(loop, main)
+    async with raw_server({"/": [page(b"far away")]}, tls=tls) as server:
+        for consent in (
+            b"HTTP/1.1 201 Created\r\n\r\n",
+            b"HTTP/1.1 204 No Content\r\n\r\n",
+            b"HTTP/1.1 299\r\nVia: 1.1 proxy\r\n\r\n",
+            b"HTTP/1.0 200 OK\r\n\r\n",
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+        ):
+            async with connect_proxy(server.port, consent=consent) as proxy:
+                routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
+                [answer] = await fetched("https://www.far.test/", routes, authorities=[authorities])
+                assert isinstance(answer, Page), (consent, answer)
+                assert answer.body == b"far away"
 
 
 async def test_a_certificate_is_verified_behind_a_proxy_too(tmp_path: Path) -> None:
@@ -161,28 +142,22 @@ async def test_a_proxy_that_wants_a_login_says_nothing_of_the_page(scheme: str) 
         ([b"SSH-2.0-OpenSSH\r\n\r\n", CLOSE], "its answer is not HTTP"),
     ],
 )
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_proxy_that_opens_no_tunnel_is_named_as_the_cause(loop: str, script: Script, why: str) -> None:
-    async def main() -> None:
-        async with raw_server(lambda _: script) as proxy:
-            routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
-            [answer] = await fetched("https://www.far.test/", routes)
-            assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, f"the proxy: {why}")
-
-    run_on(loop, main)
+@on_each_loop
+async def test_a_proxy_that_opens_no_tunnel_is_named_as_the_cause(script: Script, why: str) -> None:
+    async with raw_server(lambda _: script) as proxy:
+        routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
+        [answer] = await fetched("https://www.far.test/", routes)
+        assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, f"the proxy: {why}")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_a_tunnel_takes_no_longer_than_a_connection_may(loop: str, begun: bytes) -> None:
-    async def main() -> None:
-        async with raw_server(lambda _: [begun, HANG]) as proxy:
-            routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
-            [answer] = await fetched("https://www.far.test/", routes, connect_timeout_s=0.2)
-            assert (failure(answer).kind, failure(answer).message) == (FailureKind.TIMEOUT, "no connection in time")
-            await proxy.gone.wait()
-
-    run_on(loop, main)
+@on_each_loop
+async def test_a_tunnel_takes_no_longer_than_a_connection_may(begun: bytes) -> None:
+    async with raw_server(lambda _: [begun, HANG]) as proxy:
+        routes = Routes(proxies={"*": f"http://127.0.0.1:{proxy.port}"})
+        [answer] = await fetched("https://www.far.test/", routes, connect_timeout_s=0.2)
+        assert (failure(answer).kind, failure(answer).message) == (FailureKind.TIMEOUT, "no connection in time")
+        await proxy.gone.wait()
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -215,28 +190,24 @@ async def test_a_proxy_whose_name_leads_nowhere_says_nothing_of_the_host(
     assert (failure(answer).kind, failure(answer).message) == (FailureKind.CONNECT, f"the proxy: {name} {why}")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize(("socks", "told"), [("socks5", PUBLIC), ("socks5h", "www.far.test")])
-def test_a_socks_proxy_is_told_an_address_or_where_it_is_to_find_it_the_name(
-    loop: str, scheme: str, socks: str, told: str, tmp_path: Path
+@on_each_loop
+async def test_a_socks_proxy_is_told_an_address_or_where_it_is_to_find_it_the_name(
+    scheme: str, socks: str, told: str, tmp_path: Path
 ) -> None:
     tls, authorities = issued("www.far.test", tmp_path)
-
-    async def main() -> None:
-        async with (
-            raw_server({"/a": [page(b"far away")]}, tls=tls if scheme == "https" else None) as server,
-            socks_proxy(server.port) as proxy,
-        ):
-            routes = Routes(proxies={"*.far.test": f"{socks}://127.0.0.1:{proxy.port}"})
-            answers = await fetched(f"{scheme}://www.far.test/a", routes, times=2, authorities=[authorities])
-            for answer in answers:
-                assert isinstance(answer, Page), answer
-                assert (answer.body, answer.ip) == (b"far away", None)
-            assert proxy.targets == [(told, 443 if scheme == "https" else 80)]
-            assert [seen.header("Host") for seen in server.seen] == ["www.far.test"] * 2
-
-    run_on(loop, main)
+    async with (
+        raw_server({"/a": [page(b"far away")]}, tls=tls if scheme == "https" else None) as server,
+        socks_proxy(server.port) as proxy,
+    ):
+        routes = Routes(proxies={"*.far.test": f"{socks}://127.0.0.1:{proxy.port}"})
+        answers = await fetched(f"{scheme}://www.far.test/a", routes, times=2, authorities=[authorities])
+        for answer in answers:
+            assert isinstance(answer, Page), answer
+            assert (answer.body, answer.ip) == (b"far away", None)
+        assert proxy.targets == [(told, 443 if scheme == "https" else 80)]
+        assert [seen.header("Host") for seen in server.seen] == ["www.far.test"] * 2
 
 
 async def test_behind_a_proxy_a_host_that_closes_kept_connections_spoils_no_other() -> None:

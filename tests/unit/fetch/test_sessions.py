@@ -1,8 +1,7 @@
 """Which TLS sessions are kept, and that they are resumed with the host that gave them, and no other."""
 
-import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 import trustme
-import uvloop
 from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +24,7 @@ from crawler.page import Failure, FailureKind, Page, Request
 from crawler.testing.fetch.raw_server import CLOSE, RawServer, page, raw_server
 from crawler.testing.timeouts import MAX_WAIT_S
 from tests.fetchers import Fetchers, http_fetcher
+from tests.loops import on_each_loop
 from tests.proxies import socks_proxy
 
 
@@ -146,28 +145,18 @@ async def resumed(fetcher: HttpFetcher, *urls: str) -> list[int]:
     return counts
 
 
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {
-    "asyncio": None,
-    "uvloop": uvloop.new_event_loop,
-}
-
-
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
-def test_each_new_connection_to_a_host_resumes_its_session(loop: str, version: ssl.TLSVersion, tmp_path: Path) -> None:
-    async def main() -> None:
-        authority = trustme.CA()
-        async with server_of(authority, "a.test", version=version) as server:
-            fetcher = http_fetcher(hosts={"a.test": f"127.0.0.1:{server.port}"}, authorities=trust(authority, tmp_path))
-            try:
-                assert await resumed(fetcher, *["https://a.test/"] * 4) == [0, 1, 2, 3]
-                counts = fetcher.connections()
-                assert (counts.opened, counts.tls_handshakes, server.connections) == (4, 4, 4)
-            finally:
-                await fetcher.aclose()
-
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        runner.run(main())
+@on_each_loop
+async def test_each_new_connection_to_a_host_resumes_its_session(version: ssl.TLSVersion, tmp_path: Path) -> None:
+    authority = trustme.CA()
+    async with server_of(authority, "a.test", version=version) as server:
+        fetcher = http_fetcher(hosts={"a.test": f"127.0.0.1:{server.port}"}, authorities=trust(authority, tmp_path))
+        try:
+            assert await resumed(fetcher, *["https://a.test/"] * 4) == [0, 1, 2, 3]
+            counts = fetcher.connections()
+            assert (counts.opened, counts.tls_handshakes, server.connections) == (4, 4, 4)
+        finally:
+            await fetcher.aclose()
 
 
 async def test_no_session_serves_another_host_of_the_same_server(fetchers: Fetchers, tmp_path: Path) -> None:
