@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from config import Config, ConfigError, Loaded, Problem
+from config import ConfigError, Loaded, Problem
 from crawler.background import Repeating
 from crawler.components import Components
 from crawler.discover.quota import PageQuota, SitemapQuota
