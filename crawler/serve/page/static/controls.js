@@ -52,7 +52,7 @@ export function removal(crawl, again) {
 }
 
 /** Do something, tell if it was refused, and look again. */
-export async function attempt(doIt, again) {
+export async function attempt(doIt, again = () => {}) {
   try {
     await doIt();
   } catch (error) {

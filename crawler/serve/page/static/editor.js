@@ -1,7 +1,7 @@
 // Edits a configuration, and shows its problems at their lines.
 
 import { h } from "./dom.js";
-import { trouble } from "./troubles.js";
+import { sentence, trouble } from "./troubles.js";
 
 /** An editor of a text: `elements` to show, `value` for the text, and `complain` of what the daemon has refused. */
 export function editor(begin) {
@@ -56,5 +56,3 @@ function placed(problem) {
   const [, line, message] = /^[^:]*:(\d+)(?::\d+)?: (.*)$/s.exec(problem) ?? [null, null, problem];
   return { line: line === null ? null : Number(line), message };
 }
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");

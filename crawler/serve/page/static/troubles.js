@@ -18,7 +18,8 @@ export function trouble(error) {
   return [error.message, ...error.problems, ADVICE[error.status]].filter(Boolean).map(sentence).join(" ");
 }
 
-function sentence(text) {
+/** A text as a sentence. */
+export function sentence(text) {
   const trimmed = text.trim();
   // The name of a file or a setting stays as it is written.
   const begin = /^\S+\.\w/.test(trimmed) ? trimmed.charAt(0) : trimmed.charAt(0).toUpperCase();

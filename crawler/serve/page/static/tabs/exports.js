@@ -1,7 +1,8 @@
 // Exports what a crawl has written, shows how far that is, and gives out the files.
 
 import { crawlPath, download, get, post, request } from "../api.js";
-import { ask, h, kept, say } from "../dom.js";
+import { attempt } from "../controls.js";
+import { ask, h, kept } from "../dom.js";
 import { moment, percent, size } from "../format.js";
 import { trouble } from "../troubles.js";
 
@@ -69,14 +70,7 @@ function shown(name, made, again) {
   const path = crawlPath(name, `/exports/${made.id}`);
   const what = [FORMS.find(([key]) => key === made.what.format)[1], made.what.format !== "wacz" && made.what.table, made.what.partition_by.length > 0 && "in folders"];
   const title = `${what.filter(Boolean).join(", ")}, ${moment(made.asked_at)}`;
-  const run = (change) => async () => {
-    try {
-      await change();
-    } catch (error) {
-      say(trouble(error));
-    }
-    again();
-  };
+  const run = (change) => () => attempt(change, again);
   const remove = run(async () => {
     const sure = await ask({ title: "Delete this export?", text: `${title}: its files are deleted.`, doIt: "Delete", isGrave: true });
     if (sure) await request("DELETE", path);

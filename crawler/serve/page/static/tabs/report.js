@@ -1,11 +1,11 @@
 // What a crawl has found, summed up. All of its records are read for it, so it is made when the reader asks.
 
 import { crawlPath, download, get, save } from "../api.js";
-import { h, say } from "../dom.js";
+import { attempt } from "../controls.js";
+import { h } from "../dom.js";
 import { count, duration, moment, percent, size, took } from "../format.js";
 import { scrolling } from "../tables.js";
 import { section, sorted } from "./summary.js";
-import { trouble } from "../troubles.js";
 import { tile } from "../views/progress.js";
 import { choice, filters, latest, patient, query, wanted } from "../wanted.js";
 
@@ -59,11 +59,11 @@ export function report(name, search) {
       return [
         h("div", { class: "filters" },
           h("button", { type: "button", onclick: renew }, "Make it anew"),
-          h("button", { type: "button", onclick: () => savePage(name) }, "Save it as a page with plots"),
+          h("button", { type: "button", onclick: () => attempt(() => download(crawlPath(name, "/report.html"), `${name}-report.html`)) }, "Save it as a page with plots"),
           h("p", { class: "sum" }, `As of ${moment(found.at)}, from the ${found.source}`)),
         filters(choice("Show", chosen(), [["", "Summary and hosts"], ...Object.entries(LISTS).map(([key, [title]]) => [key, title])], wish.change("list", again))),
         key && !unknown(found) && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
-          h("button", { type: "button", onclick: () => saveList(name, key, form) }, `Download as ${form}`))),
+          h("button", { type: "button", onclick: () => attempt(() => saveList(name, key, form)) }, `Download as ${form}`))),
         found.notes?.map((note) => h("p", { class: "hint" }, `Note: ${note}.`)),
         ...(key ? list(found, key) : whole(found)),
       ];
@@ -76,24 +76,11 @@ function rowsOf(found, key) {
   return rows.links ?? rows.pages ?? rows;
 }
 
-/** Save the whole report. */
-async function savePage(name) {
-  try {
-    await download(crawlPath(name, "/report.html"), `${name}-report.html`);
-  } catch (error) {
-    say(trouble(error));
-  }
-}
-
 /** Save a list, as far as the daemon tells it. */
 async function saveList(name, key, form) {
-  try {
-    const rows = rowsOf(await get(crawlPath(name, `/report${query({ section: key, limit: MOST })}`)), key);
-    if (form === "JSON") save(new Blob([JSON.stringify(rows, null, 1)], { type: "application/json" }), `${name}-${key}.json`);
-    else save(new Blob([csv(rows)], { type: "text/csv" }), `${name}-${key}.csv`);
-  } catch (error) {
-    say(trouble(error));
-  }
+  const rows = rowsOf(await get(crawlPath(name, `/report${query({ section: key, limit: MOST })}`)), key);
+  if (form === "JSON") save(new Blob([JSON.stringify(rows, null, 1)], { type: "application/json" }), `${name}-${key}.json`);
+  else save(new Blob([csv(rows)], { type: "text/csv" }), `${name}-${key}.csv`);
 }
 
 /** As RFC 4180 has it. A list or an object becomes JSON. */

@@ -5,8 +5,7 @@ import { attempt } from "../controls.js";
 import { ask, h, say } from "../dom.js";
 import { count } from "../format.js";
 import { scrolling } from "../tables.js";
-import { outcome } from "./outcome.js";
-import { text } from "./text.js";
+import { outcome, text } from "./text.js";
 import { trouble } from "../troubles.js";
 import { choice, filters, patient, textFilter, wanted } from "../wanted.js";
 

@@ -3,7 +3,6 @@
 import { crawlAddress, crawlPath, get, post } from "../api.js";
 import { h, kept, say } from "../dom.js";
 import { editor } from "../editor.js";
-import { outcome } from "./outcome.js";
 
 export function text(name) {
   const address = crawlAddress(name, "/settings");
@@ -35,4 +34,12 @@ export function text(name) {
     },
     ...kept("text", () => form),
   };
+}
+
+/** What has changed in a setting or a file, in a sentence. */
+export function outcome(key, { changes, running }) {
+  if (changes.length === 0) return `${key} has not changed.`;
+  const later = running ? changes.filter(({ holds }) => holds === "restart").length : 0;
+  const when = later === 0 ? "" : ` ${later < changes.length ? "Some of it" : "It"} holds from the next start.`;
+  return `${changes.map(({ text }) => text).join("; ")}.${when}`;
 }
