@@ -12,7 +12,7 @@ from crawler.cli.run.streams import say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.disk.layout import part_at
 from crawler.operate.upkeep.checking import FoundProblem, FsckReport, check
-from crawler.operate.upkeep.places import Places, lock_places
+from crawler.operate.upkeep.places import lock_places
 from crawler.operate.upkeep.repairing import Repairing
 from crawler.operate.upkeep.repairing import refetch as fetch_again
 from crawler.operate.upkeep.verifying import AgreementReport
@@ -50,7 +50,10 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, limit: int, a
         if refetch:
             places.check_unbroken()  # the ledger of each part says what the output may lack
         if to_repair:
-            _repair(places)
+            repairing = Repairing(places, _say)
+            for place in places.each:
+                repairing.repair(place)
+            repairing.finish()
         if refetch:
             asyncio.run(fetch_again(places, _say))
         report, notes = asyncio.run(check(places, output=output, limit=limit))
@@ -123,13 +126,6 @@ def _rest(count: int) -> Iterator[str]:
 
 def _part(problem: FoundProblem) -> str:
     return "" if problem.part is UNSET else f"part {problem.part}: "
-
-
-def _repair(places: Places) -> None:
-    repairing = Repairing(places, _say)
-    for place in places.each:
-        repairing.repair(place)
-    repairing.finish()
 
 
 @click.command()

@@ -1,6 +1,5 @@
 """onceover plugins"""
 
-from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -52,20 +51,13 @@ def plugins(as_json: bool) -> int:
 
     Exit codes: 0 all can be used, 1 some can't.
     """
-    found = list(_list_backends())
+    found = [_listed(backend) for kind in KINDS.values() for backend in find_all(kind)]
     if as_json:
         say_result(msgspec.json.encode(found))
     else:
         with while_read():
             _show(found)
     return FAILED if any(each.broken for each in found) else COMPLETE
-
-
-def _list_backends() -> Iterator[ListedBackend]:
-    """All backends by kind, ours first. This imports them."""
-    for kind in KINDS.values():
-        for backend in find_all(kind):
-            yield _listed(backend)
 
 
 def _listed(backend: NamedBackend) -> ListedBackend:

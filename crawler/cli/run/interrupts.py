@@ -38,11 +38,6 @@ def interrupt_on_signals() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
-def _was_interrupted() -> bool:
-    """Whether a signal came, but Python dropped the exception."""
-    return isinstance(sys.unraisablehook, _Dropped) and sys.unraisablehook.was_interrupted
-
-
 def ending_signals() -> tuple[signal.Signals, ...]:
     """The signals to handle. A command that started with SIGHUP ignored, as under nohup, continues to ignore it."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -151,7 +146,7 @@ def interrupts() -> Iterator[Interrupts]:
     assert this is not None
     acting = Interrupts(this.cancel)
     numbers = ending_signals()
-    was_interrupted = _was_interrupted()
+    was_interrupted = isinstance(sys.unraisablehook, _Dropped) and sys.unraisablehook.was_interrupted
     for number in numbers:
         loop.add_signal_handler(number, acting, number)
     try:
