@@ -85,5 +85,4 @@ async def _work(
 async def _show(agent: CrawlAgent, console: Diagnostics) -> None:
     console.tell(f"{agent.name}: waiting for leases of parts.")
     await agent.here.first_open.wait()
-    interval_s = agent.plan.loaded.config.progress.interval_s
-    await show_progress(read_parts(agent.status), console, interval_s=interval_s)
+    await show_progress(read_parts(agent.status), console, agent.plan.loaded.config)

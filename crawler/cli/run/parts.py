@@ -84,5 +84,4 @@ async def _show(coordinator: Coordinator, console: Diagnostics) -> None:
     log_beginning(plan.loaded.config, str(plan.directory.path), resumed=coordinator.is_resumed)
     if coordinator.is_resumed:
         print_resumed(coordinator.first_frontier, console)
-    interval_s = plan.loaded.config.progress.interval_s
-    await show_progress(read, console, interval_s=interval_s)
+    await show_progress(read, console, plan.loaded.config)

@@ -15,7 +15,7 @@ from typing import TypeVar
 import click
 import msgspec
 
-from config import Loaded
+from config import Config, Loaded
 from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.diagnostics import Diagnostics, diagnostics, logging_to
 from crawler.cli.run.interrupts import Interrupts, Stopping, ask_before_leaving, ending_signals, interrupts
@@ -144,9 +144,8 @@ async def _run_engine(run: Run, console: Diagnostics, acting: Interrupts) -> End
             drop=drop,
         )
         acting.reload = lambda: group.create_task(run.reload())
-        interval_s = run.loaded.config.progress.interval_s
         beside = [
-            group.create_task(show_progress(crawl.gauge.status, console, interval_s=interval_s)),
+            group.create_task(show_progress(crawl.gauge.status, console, run.loaded.config)),
             group.create_task(run.course.keep()),
             group.create_task(run.answer_operator(stop=stopping.by_command)),
         ]
@@ -160,10 +159,10 @@ def in_flight(status: Status | None) -> int:
     return 0 if status is None else status.frontier.in_process
 
 
-async def show_progress(read: ReadStatus, console: Diagnostics, *, interval_s: float) -> None:
+async def show_progress(read: ReadStatus, console: Diagnostics, config: Config) -> None:
     """Show and log the progress until cancelled."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(_keep_running(console.show_progress(read, interval_s=interval_s)))
+        group.create_task(_keep_running(console.show_progress(read, interval_s=config.progress.interval_s)))
         group.create_task(_keep_running(log_progress(read)))
 
 
