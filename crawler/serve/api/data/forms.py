@@ -7,12 +7,12 @@ import msgspec
 from crawler.control.known_urls import UrlForm
 from crawler.control.requests import (
     MAX_BUDGET,
-    MAX_ITEMS,
     MAX_PRECEDENCE,
     MAX_REFUSALS,
     MAX_SETTINGS,
     MAX_URLS,
     HostState,
+    Limit,
     QueueOrder,
 )
 from crawler.control.selections import Selection
@@ -27,7 +27,6 @@ MAX_LINES = 1000
 
 Match = Annotated[str, msgspec.Meta(max_length=MAX_MATCH, description="Only hosts that contain this.")]
 Part = Annotated[int, msgspec.Meta(ge=0, lt=MAX_PARTS, description="Only this part of a crawl in parts.")]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 
 
 class PartQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

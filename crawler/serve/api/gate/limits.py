@@ -65,10 +65,6 @@ class Pace:
                 self._due.popitem(last=False)
         return wait_s
 
-    def __len__(self) -> int:
-        """The number of clients that are remembered."""
-        return len(self._due)
-
 
 def client_of(address: str | None) -> str:
     """The client that requests from an address count for. Empty for the local socket."""
