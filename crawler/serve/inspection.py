@@ -47,13 +47,6 @@ class CrawlWaits(NoAnswer):
     """A crawl waits, as while its disk is full, and makes a change when it goes on."""
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running crawl answered."""
-
-    pid: int
-    status: CrawlStatus
-
-
 def why_not_begun(directory: Path) -> str | None:
     """Why nothing can be asked of the crawl in a directory: no process has ever run it there, as far as the directory
     shows. One that was made of a copy has no lock."""
@@ -64,14 +57,15 @@ def why_not_begun(directory: Path) -> str | None:
     return f"there is no crawl in {directory}: it has not begun yet, or its directory was deleted"
 
 
-async def ask_status(directory: Path) -> Answered | None:
-    """What the crawl in a directory says of itself; None if it does not run, or does not answer."""
+async def ask_status(directory: Path) -> CrawlStatus | None:
+    """What the crawl in a directory says of itself; None if it does not run, or does not answer. Its `pid` is what the
+    system says of the connection: the crawl may count its processes in a container of its own."""
     try:
         async with open_channel(directory) as channel:
             if channel is None or channel.pid is None:
                 return None
             status = await channel.ask(GetStatus())
-            return Answered(pid=channel.pid, status=status) if isinstance(status, CrawlStatus) else None
+            return msgspec.structs.replace(status, pid=channel.pid) if isinstance(status, CrawlStatus) else None
     except (SocketRefused, NoAnswer, ConnectionLost, OSError):
         return None
 
@@ -84,8 +78,8 @@ def unless_it_waits(directory: Path, request: Request[msgspec.Struct]) -> Callab
     async def look() -> None:
         if isinstance(request, Query) or time.monotonic() < give_up_at:
             return
-        answered = await ask_status(directory)
-        if answered is not None and (why := answered.status.waits) is not None:
+        status = await ask_status(directory)
+        if status is not None and (why := status.waits) is not None:
             raise CrawlWaits(f"the crawl waits: {why}; it carries out the change when it goes on")
 
     return look
@@ -127,9 +121,9 @@ async def _change_running(directory: Path, request: Request[msgspec.Struct]) -> 
 async def find_process(directory: Path) -> tuple[int, bool, CrawlStatus | None] | None:
     """The process that runs the crawl in a directory, or works on it, whether it is surely a command, and what it says;
     None if there is none. A crawl that is being opened has the lock, but does not listen yet."""
-    answered = await ask_status(directory)
-    if answered is not None:
-        return answered.pid, False, answered.status
+    status = await ask_status(directory)
+    if status is not None and status.pid is not None:
+        return status.pid, False, status
     holder = lock_holder(directory)
     return None if holder is None else (*holder, None)
 

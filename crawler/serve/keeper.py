@@ -267,18 +267,18 @@ class Keeper:
             said, self._last_answer = self._last_answer, None
             return said
         self._output.trim()
-        answered = await ask_status(Path(process.directory))
-        run = None if answered is None else answered.status.run
+        status = await ask_status(Path(process.directory))
+        run = None if status is None else status.run
         usage = Usage(
-            answers=answered is not None,
-            paused=process.paused if answered is None else answered.status.paused,
+            answers=status is not None,
+            paused=process.paused if status is None else status.paused,
             waiting=self._output.why_silent() if run is None else run.waiting,
             pages=process.pages if run is None else run.pages,
             memory_bytes=taken.memory_bytes,
             open_files=taken.open_files,
         )
         self.change(lambda facts: changes.used(facts, process.pid, usage))
-        return None if answered is None else answered.status
+        return status
 
     def _tell(self) -> None:
         """Log how the crawl stands, if that has changed."""

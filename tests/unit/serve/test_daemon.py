@@ -15,10 +15,11 @@ import msgspec
 import pytest
 
 from crawler.codes.exit_codes import USAGE
+from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.api.forms import crawl_form
 from crawler.serve.daemon import CrawlRuns, Daemon, Options
-from crawler.serve.inspection import Answered, Commands
+from crawler.serve.inspection import Commands
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.facts import KeeperOptions, Plan, Process, Record, Rest, Why, Wish
@@ -53,9 +54,9 @@ async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
 async def test_a_crawl_may_be_deleted_while_the_daemon_looks_at_it(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def ask(directory: Path) -> Answered:
+    async def ask(directory: Path) -> CrawlStatus:
         daemon.keepers.pop("a", None)
-        return Answered(pid=os.getpid(), status=told(10, directory=str(directory)))
+        return told(10, pid=os.getpid(), directory=str(directory))
 
     monkeypatch.setattr("crawler.serve.keeper.ask_status", ask)
     await daemon.look()

@@ -124,8 +124,8 @@ async def show_configuration(actions: Actions, request: web.Request) -> Settings
     keeper = actions.keeper(request)
     process = keeper.facts.crawl_process
     running = None if process is None else Path(process.directory)
-    answered = None if running is None else await ask_status(running)
-    waiting = [] if answered is None else answered.status.next_settings
+    status = None if running is None else await ask_status(running)
+    waiting = [] if status is None else status.next_settings
     with_secrets = caller_of(request).may_change
     loaded = actions.configuration(keeper)
     return await _read(partial(files.settings_of, loaded, running, waiting, with_secrets=with_secrets))

@@ -101,8 +101,8 @@ async def _as_known(directory: Path, changes: list[SettingChange], *, running: b
     """Changes of the file that are none for the crawl: it was told before, or has just read the file at its start."""
     if not running:
         return [msgspec.structs.replace(each, reason=DOES_NOT_RUN) for each in changes]
-    answered = await ask_status(directory)
-    later = {} if answered is None else {each.key: each for each in answered.status.next_settings}
+    status = await ask_status(directory)
+    later = {} if status is None else {each.key: each for each in status.next_settings}
     return [later.get(each.key) or msgspec.structs.replace(each, holds="now", reason=None) for each in changes]
 
 

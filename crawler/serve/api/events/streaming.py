@@ -71,7 +71,6 @@ async def _status(directory: Path) -> CrawlStatus | None:
     """None if the crawl does not answer soon: the others must not wait for it."""
     try:
         async with asyncio.timeout(RATE_S):
-            answered = await ask_status(directory)
+            return await ask_status(directory)
     except TimeoutError:
         return None
-    return None if answered is None else answered.status
