@@ -28,6 +28,9 @@ class RotatedFile(RotatingFileHandler):
     """Drops messages that can't be written, as on a full disk; stderr has them. If somebody has moved or deleted the
     file, it begins a new one."""
 
+    def __init__(self, file: Path) -> None:
+        super().__init__(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True)
+
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError):
             if self.stream is not None and not is_open_as(self.stream.fileno(), Path(self.baseFilename)):
@@ -50,7 +53,7 @@ def logging_daemon(file: Path, form: Form) -> Iterator[None]:
     """Log to stderr and to a file."""
     formatter = JsonLines() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s")
     to_stderr = _Stream(sys.stderr)
-    to_file = RotatedFile(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True)
+    to_file = RotatedFile(file)
     to_stderr.setFormatter(formatter)
     to_file.setFormatter(formatter)
     with logging_by(to_stderr, to_file):

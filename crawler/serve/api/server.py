@@ -22,7 +22,7 @@ from crawler.control import address
 from crawler.serve.api.actions import Actions
 from crawler.serve.api.events.streaming import tell_rates
 from crawler.serve.api.gate.answers import Answers
-from crawler.serve.api.gate.audit import Audit, audited
+from crawler.serve.api.gate.audit import audited
 from crawler.serve.api.gate.guard import guarded, names_of
 from crawler.serve.api.gate.limits import Limits
 from crawler.serve.api.gate.listener import Listener
@@ -36,6 +36,7 @@ from crawler.serve.api.problems import Refused, as_problems
 from crawler.serve.api.route import BASE, Route
 from crawler.serve.api.routes import ROUTES
 from crawler.serve.daemon import Daemon
+from crawler.serve.logs import RotatedFile
 from crawler.serve.page.files import page_files
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
     """Answer requests while the context lasts, which tells the port. Raises `SocketRefused`, `TokenRefused` and
     `OSError`."""
     async with AsyncExitStack() as stack:
-        audit = stack.enter_context(closing(Audit(daemon.folder / "audit.log")))
+        audit = stack.enter_context(closing(RotatedFile(daemon.folder / "audit.log")))
         ways = [_Way(listening=stack.enter_context(closing(address.listen(daemon.folder, address.NAME_OF_API))))]
         stack.callback(address.remove, daemon.folder, address.NAME_OF_API)
         port = None
