@@ -51,11 +51,11 @@ def fetcher(
     limits: Callable[[str], RequestLimits],
     allows_port: Callable[[int], bool],
     queues_of: Callable[[str], int] | None = None,
-    signing: Callable[[Callable[[URL], Awaitable[bool]]], SignsRequests] | None = None,
+    signing: Callable[[Callable[[URL], Awaitable[bool]]], SignsRequests | None] = lambda _: None,
     before_request: Callable[[], object] | None = None,
 ) -> HttpFetcher:
-    """`queues_of` says how many queues the host of a URL has. `signing` makes what signs requests, given what tells
-    whether a URL's host is public."""
+    """`queues_of` says how many queues the host of a URL has. `signing` makes what signs requests, if anything
+    does, given what tells whether a URL's host is public."""
     fetch = loaded.config.fetch
     network = Network(
         limits=ConnectionLimits(
@@ -78,7 +78,7 @@ def fetcher(
         max_memory_bytes=fetch.max_memory_bytes,
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
-        signing=None if signing is None else signing(network.is_public),
+        signing=signing(network.is_public),
         may_ask=_may_ask(fetch),
         allows_port=allows_port,
     )

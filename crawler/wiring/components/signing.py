@@ -19,33 +19,28 @@ _CHECKED_EVERY_S: Final = 60.0
 _WARNED_BEFORE_S: Final = 30 * 86_400
 _BROWSERS: Final = frozenset({"mozilla", "opera", "chrome", "safari", "lynx"})
 
-IsPublic = Callable[[URL], Awaitable[bool]]
 
-
-def signing(loaded: Loaded, notes: Notes) -> Callable[[IsPublic], SignsRequests] | None:
-    """Makes what signs requests, given what tells whether a URL's host is public; None if none are signed. Raises
-    `ConfigError`."""
+def signing(loaded: Loaded, notes: Notes, is_public: Callable[[URL], Awaitable[bool]]) -> SignsRequests | None:
+    """What signs requests; None if none are signed. `is_public` tells whether a URL's host is public. The configuration
+    must have been checked."""
     identity = loaded.config.identity
     if identity.sign == "never":
         return None
-    check(loaded)
-    # Imported here, because it needs an extra, which may not be installed.
-    signer_of = import_module("crawler.fetch.signing.signer")
-    challenges = import_module("crawler.fetch.signing.challenges").Challenges(notes)
-    signer = signer_of.Signer(
+    # They need an extra, which may not be installed.
+    from crawler.fetch.signing.challenges import Challenges  # noqa: PLC0415 - see above
+    from crawler.fetch.signing.signer import Signer, SigningKey  # noqa: PLC0415 - see above
+    from crawler.fetch.signing.signing import Signing  # noqa: PLC0415 - see above
+
+    assert identity.agent is not None
+    signer = Signer(
         agent=identity.agent,
-        key=_LatestKey(_folder(loaded), signer_of.SigningKey),
+        key=_LatestKey(_folder(loaded), SigningKey),
         lifetime_s=identity.lifetime_s,
         each_request=identity.cover == "request",
     )
-
-    def make(is_public: IsPublic) -> SignsRequests:
-        made: SignsRequests = import_module("crawler.fetch.signing.signing").Signing(
-            signer, challenges, when_asked=identity.sign == "challenged", hosts=identity.hosts, is_public=is_public
-        )
-        return made
-
-    return make
+    return Signing(
+        signer, Challenges(notes), when_asked=identity.sign == "challenged", hosts=identity.hosts, is_public=is_public
+    )
 
 
 def check(loaded: Loaded) -> None:

@@ -47,7 +47,7 @@ async def open_fetchers(
         limits=latest.request_limits,
         allows_port=latest.allows_port,
         queues_of=discovering.queues_of(loaded),
-        signing=signing.signing(loaded, notes),
+        signing=partial(signing.signing, loaded, notes),
         before_request=before_request,
     )
     if isinstance(frontier, Foreseeing) and config.frontier.queue_by != "domain":
