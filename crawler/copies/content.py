@@ -8,7 +8,7 @@ lock            held by who writes or reads the copy
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -119,12 +119,11 @@ class Folder:
     def place_of(self, digest: str) -> Path:
         return self.path / _CONTENT / digest[:2] / digest
 
-    def contents(self) -> Iterator[Path]:
-        """Everything that lies among the contents."""
-        return files_below(self.path / _CONTENT)
-
-    def delete_empty_folders(self) -> None:
-        """Delete the folders of contents that have none."""
+    def keep_only(self, digests: Collection[str]) -> None:
+        """Delete all other contents, and whatever else lies among them."""
+        for path in files_below(self.path / _CONTENT):
+            if path.name not in digests:
+                path.unlink()
         for folder, _, _ in os.walk(self.path / _CONTENT, topdown=False):
             with suppress(OSError):  # it is not empty
                 Path(folder).rmdir()

@@ -26,7 +26,12 @@ def restoring(directory: Path) -> Iterator[None]:
     directory.mkdir(parents=True, exist_ok=True)
     with _locked(mark) as is_new:
         if is_new:
-            _check_that_nobody_was_faster(mark)
+            try:
+                # Another restore may have ended since the directory was empty. Its files are none of ours.
+                _check_is_empty(directory, besides=mark)
+            except CopyRefused:
+                mark.unlink()
+                raise
         sync_directory(directory)
         for path in list(files_below(directory)):  # of a restore that was interrupted, perhaps from another copy
             if path != mark:
@@ -41,15 +46,6 @@ def _check_is_empty(directory: Path, *, besides: Path | None = None) -> None:
         raise CopyRefused(
             f"{directory} is not empty, and was not touched: restore into a new directory, or move that one away"
         )
-
-
-def _check_that_nobody_was_faster(mark: Path) -> None:
-    """Another restore may have ended since the directory was empty. Its files are none of ours."""
-    try:
-        _check_is_empty(mark.parent, besides=mark)
-    except CopyRefused:
-        mark.unlink()
-        raise
 
 
 @contextmanager

@@ -38,7 +38,7 @@ class CopyWriter:
 
     def begin(self) -> None:
         """Delete what an interrupted copy has left: nobody can tell what of it is on the disk."""
-        self._delete_others(self._digests)
+        self._folder.keep_only(self._digests)
 
     def copy(self, files: Iterable[FrozenFile], *, progress: Progress) -> Copied:
         """Copy files that have not been copied yet, as far as they were frozen. Raises `OSError` and `CopyRefused`."""
@@ -93,15 +93,9 @@ class CopyWriter:
         needed = {file.sha256 for file in copy.files}
         self._digests |= needed  # if this fails from here on, nobody can tell which list is on the disk
         self._folder.write_list(copy)
-        self._delete_others(needed)
+        self._folder.keep_only(needed)
 
     def give_up(self) -> None:
         """Delete what was written. The last whole copy stays; so does this one, once it has begun to replace that."""
         with suppress(OSError):
-            self._delete_others(self._digests)
-
-    def _delete_others(self, digests: set[str]) -> None:
-        for path in self._folder.contents():
-            if path.name not in digests:
-                path.unlink()
-        self._folder.delete_empty_folders()
+            self._folder.keep_only(self._digests)
