@@ -20,7 +20,6 @@ from crawler.identity.keys import (
     KeyDirectory,
     PublicKey,
     public_key,
-    read_directory,
     signed_until,
     signing_now,
     thumbprint,
@@ -85,7 +84,7 @@ class KeyFolder:
     def directory(self) -> KeyDirectory:
         """What the folder publishes."""
         try:
-            directory = read_directory(self.directory_file.read_bytes())
+            directory = msgspec.json.decode(self.directory_file.read_bytes(), type=KeyDirectory)
         except FileNotFoundError:
             raise IdentityRefused(
                 f"expected keys in {self.path}, found none: `onceover identity init {self.path}` makes one"

@@ -39,11 +39,6 @@ class KeyDirectory(msgspec.Struct, frozen=True):
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
-def read_directory(text: bytes) -> KeyDirectory:
-    """Raises `msgspec.DecodeError` or `UnicodeDecodeError`."""
-    return msgspec.json.decode(text, type=KeyDirectory)
-
-
 def public_key(private: Ed25519PrivateKey, /, *, nbf: int, exp: int) -> PublicKey:
     x = base64url(private.public_key().public_bytes_raw())
     return PublicKey(kid=thumbprint(x), x=x, nbf=nbf, exp=exp)

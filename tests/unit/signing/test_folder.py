@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from crawler.identity.folder import IdentityRefused, KeyFolder
-from crawler.identity.keys import read_directory
 from tests.signature_check import thumbprint
 
 NOW, DAY_S = 1.7e9, 86_400.0
@@ -21,7 +20,7 @@ def made(path: Path) -> KeyFolder:
 
 def test_the_private_key_is_for_its_owner_alone_and_the_directory_is_what_is_published(tmp_path: Path) -> None:
     folder = made(tmp_path)
-    [key] = read_directory(folder.directory_file.read_bytes()).keys
+    [key] = folder.directory().keys
     assert stat.S_IMODE(folder.key_file(key).stat().st_mode) == 0o600
     assert key.kid == thumbprint(key.x)
     [published] = msgspec.json.decode(folder.directory_file.read_bytes())["keys"]
