@@ -47,7 +47,8 @@ class FreeSpaceGuard:
         interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
         self._directories = directories
-        self._min_free_bytes = min_free_bytes
+        self.min_free_bytes = min_free_bytes
+        """It may be changed, which holds from the next check on."""
         self._pause = pause
         self._resume = resume
         self._free = free
@@ -62,17 +63,13 @@ class FreeSpaceGuard:
         """It watches while this context lasts."""
         return self._repeating.running()
 
-    def set_min_free_bytes(self, count: int) -> None:
-        """This holds from the next check on, which comes soon."""
-        self._min_free_bytes = count
-
     async def _check(self) -> float:
         """Look once. Returns after how many seconds to look again."""
         found = [(self._free_bytes(directory), directory) for directory in self._directories]
         free, directory = min(((free, path) for free, path in found if free is not None), default=(None, None))
         if free is None:
             return self._interval_s
-        least, enough = self._min_free_bytes, self._min_free_bytes * RESUME_FACTOR
+        least, enough = self.min_free_bytes, self.min_free_bytes * RESUME_FACTOR
         if free < least:
             self._wait(f"{size(free)} free in {directory}, less than output.min_free_bytes ({size(least)})")
         elif self._reason is not None and not self._unknown:

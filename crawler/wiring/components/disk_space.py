@@ -36,7 +36,7 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
 
     def set(self, config: Config) -> None:
         """Let the settings of a configuration hold from now on."""
-        self.free.set_min_free_bytes(config.output.min_free_bytes)
+        self.free.min_free_bytes = config.output.min_free_bytes
         self.used.set_max_bytes(config.output.max_disk_bytes)
         self.keeping.set_keep(kept(config))
 
