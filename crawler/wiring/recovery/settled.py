@@ -153,14 +153,11 @@ class SettledUrls:
             if directory is self._sources.own:
                 self.highest = max(self.highest, number)
             if number in written:
-                self._note_last_modified(number, last_modified_of(found))
+                if (header := last_modified_of(found)) is not None:
+                    self._database.execute("INSERT OR REPLACE INTO dated VALUES (?, ?)", (str(number), header))
             elif (visit := visit_of(found, self._bodies)) is not None:
                 self.records += 1
                 self._store_visit(visit, self._sources.lineages.get(directory.original))
-
-    def _note_last_modified(self, number: int, header: str | None) -> None:
-        if header is not None:
-            self._database.execute("INSERT OR REPLACE INTO dated VALUES (?, ?)", (str(number), header))
 
     def _last_modified_of(self, number: int) -> str | None:
         query = "SELECT last_modified FROM dated WHERE number = ?"
