@@ -168,9 +168,10 @@ def robots(
     archive: Callable[[Fetched, str], Awaitable[None]] | None = None,
 ) -> RobotsTxt:
     """`archive` gets all that is asked for, and why."""
+    groups = {name.lower(): (purpose,) for name, purpose in config.crawl.purpose_names.items()}
     return RobotsTxt(
         fetcher,
-        RobotsCache(notes, agent=product_token(config.fetch.user_agent), groups=purpose_groups(config)),
+        RobotsCache(notes, agent=product_token(config.fetch.user_agent), groups=groups),
         lifetimes=robots_lifetimes(config),
         read_retry_after=parse_retry_after,
         is_obeyed=is_obeyed,
@@ -200,11 +201,6 @@ def with_tdm_files(
     )
 
 
-def purpose_groups(config: Config) -> dict[str, tuple[str, ...]]:
-    """The names in robots.txt that stand for a purpose, in lower case."""
-    return {name.lower(): (purpose,) for name, purpose in config.crawl.purpose_names.items()}
-
-
 def robots_lifetimes(config: Config) -> RobotsLifetimes:
     return RobotsLifetimes(
         retry_s=config.frontier.retry_delay_s,
@@ -218,6 +214,8 @@ def response_policy(loaded: Loaded) -> ResponsePolicy:
     """The politeness of a site. Raises `ConfigError` for invalid hours."""
     config = loaded.config
     politeness, frontier = config.politeness, config.frontier
+    with loaded.refusing("politeness.hours"):
+        hours = None if politeness.hours is None else Hours(politeness.hours)
     pace = Pace(
         min_delay_s=politeness.min_delay_s,
         max_delay_s=politeness.max_delay_s,
@@ -234,11 +232,5 @@ def response_policy(loaded: Loaded) -> ResponsePolicy:
         max_attempts=frontier.max_attempts,
         open_after=frontier.open_after,
         dead_after=frontier.dead_after,
-        hours=_hours(loaded),
+        hours=hours,
     )
-
-
-def _hours(loaded: Loaded) -> Hours | None:
-    text = loaded.config.politeness.hours
-    with loaded.refusing("politeness.hours"):
-        return None if text is None else Hours(text)

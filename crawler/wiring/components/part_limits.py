@@ -32,20 +32,15 @@ async def share_limits(config: Config, links: PartLinks, leases_from: Frontier, 
         links.reserve(holder)
         services.append(holder)
     if config.limits.pages is None:
-        await _lift_limit(links)
+        stored = links.pages.allowance
+        if stored.allowed is not None:  # an earlier run had a limit, and this one may settle more pages
+            await links.pages.set_allowance(msgspec.structs.replace(stored, allowed=None, total=0))
         return LeaseSource(frontier=leases_from, services=tuple(services))
     allowance = PageAllowance(links.pages, is_idle=lambda: links.is_idle)
     services.append(allowance)
     await stack.enter_async_context(in_background(allowance.run()))
     limited = LimitedFrontier(leases_from, allowance)
     return LeaseSource(frontier=limited, owe=allowance.owe, services=tuple(services))
-
-
-async def _lift_limit(links: PartLinks) -> None:
-    """A run without a limit may settle more pages than an earlier one has allowed."""
-    stored = links.pages.allowance
-    if stored.allowed is not None:
-        await links.pages.set_allowance(msgspec.structs.replace(stored, allowed=None, total=0))
 
 
 def supervisor_services(

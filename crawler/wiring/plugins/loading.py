@@ -59,8 +59,8 @@ def load(backend: NamedBackend) -> Any:
     of memory or of disk space becomes a `PluginRefused`.
     """
     try:
-        thing = _import(backend.place)
-        descriptor = _descriptor(backend, thing)
+        module, _, attributes = backend.place.partition(":")
+        descriptor = _descriptor(backend, reduce(getattr, attributes.split("."), import_module(module)))
         if backend.is_ours:
             return descriptor
         _check(backend.kind, descriptor)
@@ -88,11 +88,6 @@ def _is_missing(error: BaseException, place: str) -> str | None:
     ):
         return None
     return f"there is no module {error.name}: install its package, or put its folder on PYTHONPATH"
-
-
-def _import(place: str) -> Any:
-    module, _, attributes = place.partition(":")
-    return reduce(getattr, attributes.split("."), import_module(module))
 
 
 def _descriptor(backend: NamedBackend, thing: Any) -> Any:
