@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -108,13 +107,10 @@ def _blocks(config: Config, kind: BlockKind) -> str:
     more = f"{_comment('It may also set ' + ', '.join(others) + '.')}\n" if others else ""
     lines = [f"\n{_comment(kind.meaning)}\n# [[{kind.key}]]\n{own}{more}"]
     for block in value_at(config, kind.key):
-        written = (f"{name} = {value_text(kind.settings[name], value)}\n" for name, value in _set_values(kind, block))
+        values = ((name, value) for name, value in kind.values(block).items() if value is not None)
+        written = (f"{name} = {value_text(kind.settings[name], value)}\n" for name, value in values)
         lines.append(f"\n[[{kind.key}]]\n" + "".join(written))
     return "".join(lines)
-
-
-def _set_values(kind: BlockKind, block: Any) -> list[tuple[str, object]]:
-    return [(name, value) for name, value in kind.values(block).items() if value is not None]
 
 
 # A daemon renders the configurations of hundreds of crawls, whose comments are the same.

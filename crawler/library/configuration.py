@@ -44,7 +44,7 @@ def read_configuration(
     elif config is not None:
         _refuse_others(os.fspath(config))
         return load(Path(config), tables=tables, options=options, environ=os.environ, preset=preset)
-    elif seeds is None and not _has_seeds(values):
+    elif seeds is None and values.keys().isdisjoint(("crawl", "crawl.seeds", "crawl.seed_files")):
         return _load_earlier(directory, tables, preset)
     loaded = load(None, tables=tables, options=options, environ=os.environ, preset=preset)
     if loaded.origins["crawl.directory"] == loaded.origins["crawl.name"] == "default":
@@ -92,10 +92,6 @@ def _refuse_others(config: str) -> None:
         raise ConfigError(
             [Problem(f"{message}the directory {config}: if it is that of a crawl, give it as directory=")]
         )
-
-
-def _has_seeds(values: Mapping[str, object]) -> bool:
-    return any(key in values for key in ("crawl", "crawl.seeds", "crawl.seed_files"))
 
 
 def _load_earlier(

@@ -94,7 +94,8 @@ def _refusal(server: Server, prefix: str, error: BaseException) -> ServerRefused
         )
     # The client hides the cause of some.
     if isinstance(error, AuthenticationError) or isinstance(error.__cause__, AuthenticationError):
-        return ServerRefused(_refused_password(server, error))
+        said = f"Redis at {server} refuses the password: {str(error).rstrip('.')}"
+        return ServerRefused(f"{said}; name a file (password_file) or a variable (password_env) with the right one")
     if isinstance(error, ResponseError) and may_pass(error):
         return ServerUnwritable(f"Redis at {server} takes no writes now: {reason_of(error)}")
     return _out_of_reach(server, error)
@@ -106,11 +107,6 @@ def _out_of_reach(server: Server, error: BaseException) -> ServerRefused:
     way_out = to_correct or f"start it, or {_to_try(server, error) or 'correct the URL'}"
     kind = ServerGone if is_gone else ServerRefused
     return kind(f"Redis at {server} can't be reached: {reason_of(error)}; {way_out}")
-
-
-def _refused_password(server: Server, error: BaseException) -> str:
-    said = f"Redis at {server} refuses the password: {str(error).rstrip('.')}"
-    return f"{said}; name a file (password_file) or a variable (password_env) with the right one"
 
 
 def _to_correct(error: BaseException) -> str | None:
