@@ -5,7 +5,7 @@ import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
@@ -224,16 +224,10 @@ class RedisChannel:
             raise Unavailable(_describe_foreign(step.keys)) from error
         raise Unavailable(f"Redis refuses a script: {text}") from error
 
-    @asynccontextmanager
-    async def _reached(self, *, also_full: bool) -> AsyncIterator[Client]:
+    def _reached(self, *, also_full: bool) -> AbstractAsyncContextManager[Client]:
         server = self._server()
         self._place = str(server)
-        if self._is_checked:
-            async with connected(server) as client:
-                yield client
-        else:
-            async with checked(server, prefix=self._prefix, also_full=also_full) as client:
-                yield client
+        return connected(server) if self._is_checked else checked(server, prefix=self._prefix, also_full=also_full)
 
     async def _check_persistence(self) -> None:
         found = _fields(await self._ask("INFO", "persistence"))
