@@ -8,8 +8,7 @@ import numpy as np
 from visited.batch import add_in_pieces
 from visited.bits.kernel import ADD, FORGET, TEST
 from visited.bits.numpy_counting import Cells, count_positions
-from visited.bits.numpy_kernel import Words, byte_view, hash_words, test_and_set
-from visited.bits.numpy_sketch import count_lost
+from visited.bits.numpy_kernel import Words, byte_view, count_lost, hash_words, test_and_set
 from visited.filters.cells import CANNOT_FORGET, FilterCells
 from visited.protocol import CannotForget, VisitedStats
 

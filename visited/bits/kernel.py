@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from visited.bits.memory import Array, Memory, Part, Writable, zeros
 from visited.protocol import KernelRefused
@@ -172,17 +172,9 @@ class CompiledKernel:
         self.table_spread = partial(compiled.table_spread, zeros)
         self.block_sums = compiled.block_sums
 
-    def leaves_fill(
-        self,
-        runs: Iterable[Array],
-        lows: Array,
-        last: int,
-        leaves: list[Memory],
-        counts: Writable,
-        hashes: int,
-    ) -> None:
+    def leaves_fill(self, runs: Iterable[Array], /, *others: Any) -> None:
         for run in runs:
-            compiled.leaves_fill(run, lows, last, leaves, counts, hashes)
+            compiled.leaves_fill(run, *others)
 
 
 def best_kernel() -> Kernel:

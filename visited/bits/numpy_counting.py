@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import ADD, TEST
 from visited.bits.memory import Writable
-from visited.bits.numpy_kernel import Words, byte_view, guava_positions, hash_words
-from visited.bits.numpy_sketch import count_lost
+from visited.bits.numpy_kernel import Words, byte_view, count_lost, guava_positions, hash_words
 
 _FULL = {4: 15, 8: 255, 32: 0x7FFF_FFFF}
 _PIECE = 512

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from visited.batch import check_batch
 from visited.bits.kernel import ADD, TEST
 from visited.bits.memory import Array, Memory, Part, Writable
-from visited.bits.numpy_sketch import count_lost
+from visited.bits.sketch import ALL, MOST_RANK, SKETCH_BYTES, STATE
 
 Words = NDArray[np.uint64]
 
 _BLOCK_BYTES = 32 * 1024
 _POSITIVE = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
+_SKETCH_INDEX_BITS = 11
+_SKETCH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def encode(urls: Sequence[str]) -> list[bytes]:
@@ -223,3 +225,38 @@ def leaf_positions(fingerprints: Words, bit_count: int, hashes: int) -> Words:
 def _ones_of(blocks: NDArray[np.uint8]) -> NDArray[np.int64]:
     ones: NDArray[np.int64] = np.bitwise_count(blocks).sum(axis=1, dtype=np.int64)
     return ones
+
+
+def count_lost(sketch: Writable | None, hashes: NDArray[np.uint64], absent: NDArray[np.bool_]) -> None:
+    """Count the lost URLs of a batch, given one hash of each URL and whether it was absent from the filter."""
+    if sketch is None:
+        return
+    view = np.asarray(sketch).reshape(-1).view(np.uint8)
+    if len(view) != SKETCH_BYTES:
+        raise ValueError(f"expected a sketch of {SKETCH_BYTES} bytes, found {len(view)}")
+    used, lost, variance = STATE.unpack_from(view.data)
+    registers = view[STATE.size :]
+    words = hashes * _SKETCH_FACTOR
+    indices = words >> np.uint64(64 - _SKETCH_INDEX_BITS)
+    ranks = _ranks(words << np.uint64(_SKETCH_INDEX_BITS))
+    for row in np.flatnonzero(ranks > registers[indices]).tolist():
+        index, rank = int(indices[row]), int(ranks[row])
+        before = int(registers[index])
+        # An earlier URL of the batch may have raised the register.
+        if rank <= before:
+            continue
+        if not absent[row]:
+            weight = ALL / (ALL - used)
+            lost += weight
+            variance += weight * (weight - 1)
+        used += (1 << MOST_RANK - before) - (1 << MOST_RANK - rank)
+        registers[index] = rank
+    STATE.pack_into(view.data, 0, used, lost, variance)
+
+
+def _ranks(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return one more than the number of leading zeros of each word, at most 40."""
+    # Only the upper 40 bits are converted: a double would round a full word up to the next power of two.
+    exponents = np.frexp((words >> np.uint64(64 - MOST_RANK)).astype(np.float64))[1]
+    ranks: NDArray[np.int64] = np.minimum(MOST_RANK + 1 - exponents, MOST_RANK).astype(np.int64)
+    return ranks

@@ -2,7 +2,7 @@
 
 A new URL changes a register with a known probability q, a known URL never does. So each rejected URL that changes a
 register is lost, and stands for 1/q lost ones (Cohen, "All-distances sketches, revisited", 2014; also Ting 2014). The
-kernels count: `_kernel_sketch.h` and `numpy_sketch.py`.
+kernels count: `_kernel_sketch.h` and `numpy_kernel.count_lost`.
 """
 
 import struct

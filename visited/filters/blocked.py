@@ -66,7 +66,7 @@ class BlockedSet:
             "kernel": self._kernel.name,
         }
         tables_bytes = self._blocks_by_ones.nbytes + self._powers.nbytes
-        return self._cells.describe(details, rate=self._rate(), tables_bytes=tables_bytes)
+        return self._cells.describe(details, rate=self._rate_of(self._blocks_by_ones), tables_bytes=tables_bytes)
 
     def dump(self, file: BinaryIO, /) -> None:
         self._cells.dump(file, tables=[self._blocks_by_ones.data])
@@ -75,9 +75,10 @@ class BlockedSet:
         self._reset_blocks()
         snapshot = self._cells.read(file, tables_bytes=[self._blocks_by_ones.nbytes])
         blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
-        self._cells.restore(snapshot, rate=self._rate_of(blocks_by_ones))
+        rate = self._rate_of(blocks_by_ones)
+        self._cells.restore(snapshot, rate=rate)
         self._blocks_by_ones = blocks_by_ones
-        self._last_rate = self._rate()
+        self._last_rate = rate
         self._count_at_rate = self._cells.losses.count
 
     def __len__(self) -> int:
@@ -98,9 +99,6 @@ class BlockedSet:
             urls, cells.array, self._blocks_by_ones, self._hashes, self._seed, mode, cells.sketch
         )
 
-    def _rate(self) -> float:
-        return self._rate_of(self._blocks_by_ones)
-
     def _rate_of(self, blocks_by_ones: NDArray[np.int64]) -> float:
         return float(self._powers @ blocks_by_ones) / self._blocks
 
@@ -117,7 +115,7 @@ class BlockedSet:
         than a small batch. At a high rate each accepted URL stands for many lost ones, so it is exact there."""
         count = self._cells.losses.count
         if (count - self._count_at_rate) * 512 >= count or self._last_rate > _LOW_RATE:
-            self._last_rate = self._rate()
+            self._last_rate = self._rate_of(self._blocks_by_ones)
             self._count_at_rate = count
         return self._last_rate
 
