@@ -29,7 +29,7 @@ def load_leaves(
     """Make the leaves of a snapshot's table and fill them. Raises SnapshotRefused."""
     places = [(row[0], row[1]) for row in table.tolist()]
     try:
-        leaves = Leaves.from_places(places, table[:, 2].tolist(), first_leaves)
+        leaves = Leaves(places, table[:, 2].tolist(), first_leaves)
     except ValueError as error:
         raise SnapshotRefused(f"the snapshot's leaves are no tree: {error}") from error
     _fill(leaves, fingerprints, images, hashes=hashes, kernel=kernel)

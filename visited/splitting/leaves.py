@@ -21,44 +21,29 @@ by their hashes share many bits; without this limit, some ten thousand of them w
 class Leaves:
     """The bits of all leaves, and the routes to them. A leaf keeps its number; a split adds a leaf."""
 
-    def __init__(self, *, first_leaves: int, bits: int) -> None:
-        """`bits` is the size of each first leaf."""
-        self.depth = 0
-        self.first_leaves = first_leaves
-        self.routes: NDArray[np.int32] = np.arange(first_leaves, dtype=np.int32)
-        self.bits = [zeros(bits // 8) for _ in range(first_leaves)]
-        self.places = [(0, index) for index in range(first_leaves)]
-        """(depth, index) of each leaf."""
-        self.order = list(range(first_leaves))
-        """The leaves in the order of their ranges."""
-        self._counts: NDArray[np.int64] = np.zeros((first_leaves, 2), dtype=np.int64)
-        self._sizes: NDArray[np.int64] = np.full(first_leaves, bits, dtype=np.int64)
-        self._shares: NDArray[np.float64] = np.full(first_leaves, 1 / first_leaves)
-
-    @classmethod
-    def from_places(cls, places: list[tuple[int, int]], sizes: list[int], first_leaves: int) -> "Leaves":
+    def __init__(self, places: list[tuple[int, int]], sizes: list[int], first_leaves: int) -> None:
         """Make empty leaves at these (depth, index) with these sizes. Raises ValueError unless they cover the range."""
-        leaves = cls(first_leaves=first_leaves, bits=0)
-        deepest = max((depth for depth, _ in places), default=0)
-        if not 0 <= deepest < 64 or first_leaves << deepest >= _MAX_ROUTES:
-            raise ValueError(f"a depth of {deepest} is impossible")
-        leaves.depth = deepest
-        leaves.routes = np.full(first_leaves << deepest, -1, dtype=np.int32)
+        self.first_leaves = first_leaves
+        self.depth = max((depth for depth, _ in places), default=0)
+        if not 0 <= self.depth < 64 or first_leaves << self.depth >= _MAX_ROUTES:
+            raise ValueError(f"a depth of {self.depth} is impossible")
+        self.routes: NDArray[np.int32] = np.full(first_leaves << self.depth, -1, dtype=np.int32)
         for leaf, (depth, index) in enumerate(places):
-            width = 1 << deepest - depth if depth >= 0 else 0
-            span = leaves.routes[index * width : (index + 1) * width]
+            width = 1 << self.depth - depth if depth >= 0 else 0
+            span = self.routes[index * width : (index + 1) * width]
             if len(span) != width or width == 0 or (span != -1).any():
                 raise ValueError(f"leaf {leaf} at depth {depth}, index {index} is beyond the others or on top of one")
             span[:] = leaf
-        if (leaves.routes == -1).any():
+        if (self.routes == -1).any():
             raise ValueError("not all fingerprints have a leaf")
-        leaves.places = places
-        leaves.order = sorted(range(len(places)), key=lambda leaf: leaves.span(leaf)[0])
-        leaves.bits = [zeros(size // 8) for size in sizes]
-        leaves._counts = np.zeros((len(places), 2), dtype=np.int64)
-        leaves._sizes = np.array(sizes, dtype=np.int64)
-        leaves._shares = np.array([1 / (first_leaves << depth) for depth, _ in places])
-        return leaves
+        self.places = places
+        """(depth, index) of each leaf."""
+        self.order = sorted(range(len(places)), key=lambda leaf: self.span(leaf)[0])
+        """The leaves in the order of their ranges."""
+        self.bits = [zeros(size // 8) for size in sizes]
+        self._counts: NDArray[np.int64] = np.zeros((len(places), 2), dtype=np.int64)
+        self._sizes: NDArray[np.int64] = np.array(sizes, dtype=np.int64)
+        self._shares: NDArray[np.float64] = np.array([1 / (first_leaves << depth) for depth, _ in places])
 
     @property
     def counts(self) -> NDArray[np.int64]:

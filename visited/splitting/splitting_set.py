@@ -172,9 +172,9 @@ class SplittingSet:
         self._lists.close()
 
     def _reset(self) -> None:
-        hashes = self._shape.hashes
+        hashes, first = self._shape.hashes, self._shape.first_leaves
         self._lists.close()
-        self._leaves = Leaves(first_leaves=self._shape.first_leaves, bits=self._plan.sizes[0])
+        self._leaves = Leaves([(0, index) for index in range(first)], [self._plan.sizes[0]] * first, first)
         self._growth = LeafGrowth(self._plan, hashes=hashes, kernel=self._kernel)
         self._losses = TreeLosses(backend=BACKEND, error_rate=self._error_rate, hashes=hashes)
 

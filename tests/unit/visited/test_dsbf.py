@@ -399,7 +399,7 @@ def test_the_list_finds_a_range_in_any_run() -> None:
 
 
 def test_routes_and_ranges_agree_at_any_depth() -> None:
-    leaves = Leaves(first_leaves=3, bits=512)
+    leaves = Leaves([(0, 0), (0, 1), (0, 2)], [512] * 3, 3)
     chance = random.Random(6)
     for _ in range(40):
         leaf = chance.randrange(len(leaves.bits))
@@ -413,12 +413,12 @@ def test_routes_and_ranges_agree_at_any_depth() -> None:
         assert low < leaves.middle(leaf) < high
         for fingerprint in (low, high - 1, chance.randrange(low, high)):
             assert leaves.routes[fingerprint * len(leaves.routes) >> 64] == leaf
-    again = Leaves.from_places(leaves.places, leaves.sizes.tolist(), 3)
+    again = Leaves(leaves.places, leaves.sizes.tolist(), 3)
     assert again.routes.tolist() == leaves.routes.tolist()
     assert again.order == leaves.order
     for wrong in (leaves.places[:-1], [*leaves.places, (0, 0)], [(-1, 0)], [(60, 0)], [(0, 7)]):
         with pytest.raises(ValueError, match=r"leaf|leaves|depth"):
-            Leaves.from_places(wrong, [512] * len(wrong), 3)
+            Leaves(wrong, [512] * len(wrong), 3)
 
 
 @pytest.mark.parametrize("leaf_bits", [0, 4096, 1 << 33, (1 << 20) + 1])
@@ -452,7 +452,7 @@ def test_an_image_of_a_future_that_was_cut_off_is_not_used(tmp_path: Path) -> No
         kept.flush()
 
     kept, images = FingerprintList(tmp_path), LeafImages(tmp_path / "images")
-    leaves = Leaves(first_leaves=1, bits=8192)
+    leaves = Leaves([(0, 0)], [8192], 1)
     append(0)
     identity, size_bytes = kept.file.identity, kept.file.size_bytes
     append(1_000)
@@ -484,7 +484,7 @@ async def test_a_list_is_copied_whole_though_the_system_reads_it_in_parts(monkey
 
 
 def test_hashes_that_share_their_first_bits_neither_fill_the_memory_nor_stop_the_growth_of_others() -> None:
-    leaves = Leaves(first_leaves=1, bits=8192)
+    leaves = Leaves([(0, 0)], [8192], 1)
     while leaves.can_split(0):
         leaves.split(0, [zeros(1024), zeros(1024)], np.zeros((2, 2), np.int64))
     assert leaves.routes.nbytes <= 16 << 20
