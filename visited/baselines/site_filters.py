@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,6 +19,8 @@ _HIGH_RATE = 0.9
 _SLAB_BYTES = 1 << 16
 """Small filters share blocks of this size. An object for each would take more than its bits, and the list of them would
 leave holes in the heap as it grows."""
+_ROW = np.dtype([("count", "<f8"), ("ones", "<f8"), ("given", "<f8"), ("variance", "<f8")])
+"""Of a filter: URLs accepted, bits set, the estimated number of new URLs that it was given, and its variance."""
 
 
 class SiteFilters:
@@ -40,12 +41,8 @@ class SiteFilters:
         self._names_bytes = 0
         self._per_slab = max(1, _SLAB_BYTES // size_bytes)
         self._slabs: list[Memory] = []
-        self._ones: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
-        self._counts: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
-        self._given: NDArray[np.float64] = np.zeros(16)
-        """Estimated number of new URLs that each filter was given."""
-        self._variances: NDArray[np.float64] = np.zeros(16)
-        """Variances of these estimates."""
+        self._table: NDArray[np.void] = np.zeros(16, dtype=_ROW)
+        """A row for each filter, and room for more."""
         self.sample = BottomKSample(kernel)
 
     def find_or_add(self, name: str) -> int:
@@ -56,20 +53,24 @@ class SiteFilters:
             if number == len(self._slabs) * self._per_slab:
                 self._slabs.append(zeros(self._per_slab * self._bytes))
             self._names_bytes += object_bytes(name) + object_bytes(number)
-            if number == len(self._ones):
-                self._counts, self._ones, self._given, self._variances = map(_double, self._columns)
+            if number == len(self._table):
+                # A large table has a memory map of its own, so the old one leaves no hole.
+                table = np.frombuffer(zeros(2 * self._table.nbytes), dtype=_ROW)
+                table[:number] = self._table
+                self._table = table
         return number
 
     def add(self, number: int, urls: Sequence[str]) -> list[bool]:
         """Add URLs to a filter, and return for each whether it is new."""
-        before = int(self._ones[number])
+        row = self._table[number]
+        before = int(row["ones"])
         absent, new, ones = self._kernel.bloom_probe(urls, self._bits(number), self._hashes, self._seed, ADD)
-        self._ones[number] += ones
-        self._counts[number] += new
+        row["ones"] += ones
+        row["count"] += new
         rate = sizing.mean_rate_between(before, before + ones, self._bytes * 8, self._hashes)
         if new:
-            self._given[number] += new / (1 - rate)
-            self._variances[number] += new * rate / (1 - rate) ** 2
+            row["given"] += new / (1 - rate)
+            row["variance"] += new * rate / (1 - rate) ** 2
         return absent
 
     def has(self, number: int, urls: Sequence[str]) -> list[bool]:
@@ -78,13 +79,13 @@ class SiteFilters:
         return [not each for each in absent]
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> NDArray[np.float64]:
         """URLs that each filter has accepted."""
-        return self._counts[: len(self.numbers)]
+        return self._rows["count"]
 
     def fills(self) -> NDArray[np.float64]:
         """The share of set bits of each filter."""
-        fills: NDArray[np.float64] = self._ones[: len(self.numbers)] / (self._bytes * 8)
+        fills: NDArray[np.float64] = self._rows["ones"] / (self._bytes * 8)
         return fills
 
     def rates(self) -> NDArray[np.float64]:
@@ -99,22 +100,21 @@ class SiteFilters:
         seen = self.sample.count_by_filter(len(rates))
         # For each URL the variance of the one estimate grows by p/(1 - p), of the other by (1 - c)/c.
         is_sampled = rates > min(1 - chance, _HIGH_RATE)
-        given = np.where(is_sampled, seen / chance, self._given[: len(rates)])
-        variances = np.where(is_sampled, seen * (1 - chance) / chance**2, self._variances[: len(rates)])
+        given = np.where(is_sampled, seen / chance, self._rows["given"])
+        variances = np.where(is_sampled, seen * (1 - chance) / chance**2, self._rows["variance"])
         return given, variances
 
     def memory_bytes(self) -> int:
         lists = sys.getsizeof(self.numbers) + sys.getsizeof(self._slabs)
-        columns = sum(each.nbytes for each in self._columns)
         bits = len(self._slabs) * allocated_bytes(self._per_slab * self._bytes)
-        return bits + lists + self._names_bytes + columns + self.sample.memory_bytes()
+        return bits + lists + self._names_bytes + self._table.nbytes + self.sample.memory_bytes()
 
     def dump(self) -> list[bytes | Memory | memoryview]:
         """Return the parts of a snapshot."""
         return [
             # msgspec can't encode lone surrogates, which a host may contain like any URL.
             json.dumps(list(self.numbers)).encode(),
-            np.column_stack([each[: len(self.numbers)] for each in self._columns]).tobytes(),
+            self._rows.tobytes(),
             *self.sample.dump(),
             *map(self._bits, range(len(self.numbers))),
         ]
@@ -124,7 +124,7 @@ class SiteFilters:
         twice. Raises SnapshotRefused, and changes nothing then."""
         try:
             names = msgspec.convert(json.loads(bytes(parts[0])), list[str])
-            table = np.frombuffer(parts[1], dtype=np.float64).reshape(len(names), len(self._columns))
+            table = np.frombuffer(parts[1], dtype=_ROW).reshape(len(names)).copy()
             hashes, filters, *bits = parts[2:]
             sample = BottomKSample(self._kernel)
             sample.load(hashes, filters, filter_count=len(names))
@@ -143,20 +143,12 @@ class SiteFilters:
                 self._slabs.append(zeros(self._per_slab * self._bytes))
             self._bits(number)[:] = bits.pop()
         if names:
-            self._counts, self._ones = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
-            self._given, self._variances = table[:, 2].copy(), table[:, 3].copy()
+            self._table = table
 
     def _bits(self, number: int) -> memoryview:
         slab, place = divmod(number, self._per_slab)
         return memoryview(self._slabs[slab])[place * self._bytes : (place + 1) * self._bytes]
 
     @property
-    def _columns(self) -> tuple[NDArray[Any], ...]:
-        return self._counts, self._ones, self._given, self._variances
-
-
-def _double(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of twice the length. A large one has a memory map of its own, so the old one leaves no hole."""
-    doubled: NDArray[Any] = np.frombuffer(zeros(2 * column.nbytes), dtype=column.dtype)
-    doubled[: len(column)] = column
-    return doubled
+    def _rows(self) -> NDArray[np.void]:
+        return self._table[: len(self.numbers)]
