@@ -16,7 +16,7 @@ from frontier.records import Counters, first_number, lineage_of
 from frontier.terms import Terms, check_identity, check_part
 from frontier.values import StoreFailed, StoreRefused
 
-_ALONE, _OF_PARTS = b"3", b"4"
+FORMAT, FORMAT_OF_PARTS = b"3", b"4"
 """The formats of a store that belongs to no part of a crawl, and of one that does."""
 _KEYS_CHECKED = 1000
 _FORMAT = b"Mformat"
@@ -49,12 +49,12 @@ def check_terms(database: Database, terms: Terms) -> bool:
             f"{database.directory} is being divided among other parts, and that was interrupted: run the same "
             "`onceover parts` again"
         )
-    if found not in (_ALONE, _OF_PARTS):
+    if found not in (FORMAT, FORMAT_OF_PARTS):
         raise StoreRefused(
             f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats "
-            f"{_ALONE.decode()} and {_OF_PARTS.decode()}; use the version that wrote it, or another directory"
+            f"{FORMAT.decode()} and {FORMAT_OF_PARTS.decode()}; use the version that wrote it, or another directory"
         )
-    _check_part(database, terms, is_part=found == _OF_PARTS)
+    _check_part(database, terms, is_part=found == FORMAT_OF_PARTS)
     try:
         stored = read_identity(database)
     except StoreFailed:
@@ -113,7 +113,7 @@ def _begin(database: Database, terms: Terms) -> None:
         raise damage_error(directory, "it has no format")
     batch = database.batch()
     batch.put(_IDENTITY, _encode(dict(terms.identity)))
-    batch.put(_FORMAT, _ALONE if terms.part is None else _OF_PARTS)
+    batch.put(_FORMAT, FORMAT if terms.part is None else FORMAT_OF_PARTS)
     if terms.part is not None:
         batch.put(_PART, _encode(terms.part))
     elif terms.lineage:
