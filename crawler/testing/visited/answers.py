@@ -2,7 +2,7 @@
 
 import math
 import random
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,38 +27,34 @@ class AnswerTests(VisitedSetSuite):
 
     @in_event_loop
     async def test_a_url_is_new_once(self, make: Make) -> None:
-        visited = make()
-        urls = urls_of(0, 500)
-        assert await visited.add_many(urls) == [True] * 500
-        assert await visited.add_many(urls) == [False] * 500
-        assert len(visited) == 500
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            urls = urls_of(0, 500)
+            assert await visited.add_many(urls) == [True] * 500
+            assert await visited.add_many(urls) == [False] * 500
+            assert len(visited) == 500
 
     @in_event_loop
     async def test_a_set_that_says_that_it_never_waits_does_not(self, make: Make) -> None:
-        visited = make()
-        if is_prompt(visited):
-            for urls in (urls_of(0, 500), urls_of(200, 2_000)):
-                with pytest.raises(StopIteration):
-                    visited.add_many(urls).send(None)
-            with pytest.raises((StopIteration, CannotForget)):
-                visited.forget_many(urls_of(0, 10)).send(None)
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            if is_prompt(visited):
+                for urls in (urls_of(0, 500), urls_of(200, 2_000)):
+                    with pytest.raises(StopIteration):
+                        visited.add_many(urls).send(None)
+                with pytest.raises((StopIteration, CannotForget)):
+                    visited.forget_many(urls_of(0, 10)).send(None)
 
     @in_event_loop
     async def test_a_url_that_stands_twice_in_a_batch_is_new_once(self, make: Make) -> None:
-        visited = make()
-        one, two = urls_of(0, 2)
-        assert await visited.add_many([one, two, one, one, two]) == [True, True, False, False, False]
-        assert len(visited) == 2
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            one, two = urls_of(0, 2)
+            assert await visited.add_many([one, two, one, one, two]) == [True, True, False, False, False]
+            assert len(visited) == 2
 
     @in_event_loop
     async def test_an_empty_batch_changes_nothing(self, make: Make) -> None:
-        visited = make()
-        assert await visited.add_many([]) == []
-        assert len(visited) == 0
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            assert await visited.add_many([]) == []
+            assert len(visited) == 0
 
     @in_event_loop
     async def test_any_string_is_a_url_to_it(self, make: Make) -> None:
@@ -72,19 +68,18 @@ class AnswerTests(VisitedSetSuite):
     @in_event_loop
     async def test_a_batch_that_is_no_sequence_of_strings_is_refused_and_changes_nothing(self, make: Make) -> None:
         """`visited.batch.check_batch` checks it."""
-        visited = make()
-        with pytest.raises(TypeError, match="int"):
-            await visited.add_many(["http://a/", 7])  # type: ignore[list-item]
-        with pytest.raises(TypeError, match="str"):
-            await visited.add_many("http://a/")
-        for batch in (iter(["http://a/"]), {"http://a/"}, {"http://a/": 1}):
-            with pytest.raises(TypeError, match=type(batch).__name__):
-                await visited.add_many(batch)  # type: ignore[arg-type]
-            with pytest.raises((TypeError, CannotForget), match=r".+"):
-                await visited.forget_many(batch)  # type: ignore[arg-type]
-        assert len(visited) == 0
-        assert await visited.add_many(["http://a/"]) == [True]
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            with pytest.raises(TypeError, match="int"):
+                await visited.add_many(["http://a/", 7])  # type: ignore[list-item]
+            with pytest.raises(TypeError, match="str"):
+                await visited.add_many("http://a/")
+            for batch in (iter(["http://a/"]), {"http://a/"}, {"http://a/": 1}):
+                with pytest.raises(TypeError, match=type(batch).__name__):
+                    await visited.add_many(batch)  # type: ignore[arg-type]
+                with pytest.raises((TypeError, CannotForget), match=r".+"):
+                    await visited.forget_many(batch)  # type: ignore[arg-type]
+            assert len(visited) == 0
+            assert await visited.add_many(["http://a/"]) == [True]
 
     @in_event_loop
     async def test_the_way_urls_are_cut_into_batches_does_not_matter(self, make: Make, tmp_path: Path) -> None:
@@ -107,56 +102,52 @@ class AnswerTests(VisitedSetSuite):
     @in_event_loop
     async def test_it_can_be_asked_without_remembering(self, make: Make) -> None:
         """`has_many`, which a comparison calls. A set without a descriptor may lack it."""
-        visited = make()
-        if self.descriptor is None and not hasattr(visited, "has_many"):
-            await visited.aclose()
-            pytest.skip("it can't be asked without remembering")
-        local: Any = visited
-        urls = [*urls_of(0, 200), *STRANGE]
-        await visited.add_many(urls)
-        for _ in range(2):
-            assert local.has_many([*urls_of(200, 300), *urls, urls[0]]) == [False] * 100 + [True] * (len(urls) + 1)
-        assert local.has_many([]) == []
-        assert len(visited) == len(urls)
-        assert await visited.add_many(urls_of(200, 300)) == [True] * 100
-        with suppress(CannotForget):
-            await visited.forget_many(urls[:50])
-            assert local.has_many(urls) == [False] * 50 + [True] * (len(urls) - 50)
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            if self.descriptor is None and not hasattr(visited, "has_many"):
+                pytest.skip("it can't be asked without remembering")
+            local: Any = visited
+            urls = [*urls_of(0, 200), *STRANGE]
+            await visited.add_many(urls)
+            for _ in range(2):
+                assert local.has_many([*urls_of(200, 300), *urls, urls[0]]) == [False] * 100 + [True] * (len(urls) + 1)
+            assert local.has_many([]) == []
+            assert len(visited) == len(urls)
+            assert await visited.add_many(urls_of(200, 300)) == [True] * 100
+            with suppress(CannotForget):
+                await visited.forget_many(urls[:50])
+                assert local.has_many(urls) == [False] * 50 + [True] * (len(urls) - 50)
 
     @in_event_loop
     async def test_stats_add_up(self, make: Make) -> None:
-        visited = make()
-        before = visited.describe()
-        assert before.count == 0
-        assert before.expected_lost == 0
-        await visited.add_many(urls_of(0, 800))
-        stats = visited.describe()
-        assert stats.count == len(visited) == 800
-        assert stats.memory_bytes > 0
-        assert 0 <= stats.false_positive_rate < 0.02
-        assert 0 <= stats.expected_lost < 8
-        assert stats.fill is None or 0 < stats.fill < 1
-        assert stats.backend
-        assert msgspec.json.decode(msgspec.json.encode(stats), type=type(stats)) == stats
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            before = visited.describe()
+            assert before.count == 0
+            assert before.expected_lost == 0
+            await visited.add_many(urls_of(0, 800))
+            stats = visited.describe()
+            assert stats.count == len(visited) == 800
+            assert stats.memory_bytes > 0
+            assert 0 <= stats.false_positive_rate < 0.02
+            assert 0 <= stats.expected_lost < 8
+            assert stats.fill is None or 0 < stats.fill < 1
+            assert stats.backend
+            assert msgspec.json.decode(msgspec.json.encode(stats), type=type(stats)) == stats
 
     @in_event_loop
     async def test_forgotten_urls_are_new_again_or_it_says_that_it_can_not_forget(self, make: Make) -> None:
-        visited = make()
-        urls = urls_of(0, 300)
-        await visited.add_many(urls)
-        try:
-            assert await visited.forget_many([*urls[:100], *urls_of(5_000, 5_100)]) == 100
-        except CannotForget:
-            assert len(visited) == 300
-            assert await visited.add_many(urls) == [False] * 300
-        else:
-            assert len(visited) == 200
-            assert await visited.forget_many(urls[:100]) == 0
-            assert await visited.add_many(urls) == [True] * 100 + [False] * 200
-            assert await visited.forget_many([urls[0], urls[0]]) == 1
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            urls = urls_of(0, 300)
+            await visited.add_many(urls)
+            try:
+                assert await visited.forget_many([*urls[:100], *urls_of(5_000, 5_100)]) == 100
+            except CannotForget:
+                assert len(visited) == 300
+                assert await visited.add_many(urls) == [False] * 300
+            else:
+                assert len(visited) == 200
+                assert await visited.forget_many(urls[:100]) == 0
+                assert await visited.add_many(urls) == [True] * 100 + [False] * 200
+                assert await visited.forget_many([urls[0], urls[0]]) == 1
 
     @in_event_loop
     async def test_it_lists_the_urls_that_it_called_new_if_it_keeps_them(self, make: Make) -> None:
@@ -217,21 +208,19 @@ class DescriptionTests(VisitedSetSuite):
 
     @in_event_loop
     async def test_it_can_forget_if_its_descriptor_says_so(self, make: Make, described: Descriptor) -> None:
-        visited = make()
-        await visited.add_many(urls_of(0, 100))
-        if described.can_forget:
-            assert await visited.forget_many(urls_of(0, 10)) == 10
-        else:
-            with pytest.raises(CannotForget):
-                await visited.forget_many(urls_of(0, 10))
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            await visited.add_many(urls_of(0, 100))
+            if described.can_forget:
+                assert await visited.forget_many(urls_of(0, 10)) == 10
+            else:
+                with pytest.raises(CannotForget):
+                    await visited.forget_many(urls_of(0, 10))
 
     @in_event_loop
     async def test_it_is_exact_if_its_descriptor_says_so(self, make: Make, described: Descriptor) -> None:
-        visited = make()
-        await visited.add_many(urls_of(0, _MANY))
-        assert (visited.describe().false_positive_rate == 0) == described.is_exact
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            await visited.add_many(urls_of(0, _MANY))
+            assert (visited.describe().false_positive_rate == 0) == described.is_exact
 
     @in_event_loop
     async def test_it_writes_files_only_if_it_has_a_folder(

@@ -1,6 +1,7 @@
 """What a process that is killed leaves behind, and what another process finds."""
 
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
@@ -25,11 +26,10 @@ class CrashTests(VisitedSetSuite):
     async def test_a_snapshot_is_read_by_another_process(self, make: Make, tmp_path: Path) -> None:
         """A hash that Python seeds anew in each process would betray itself."""
         run_apart(self._save, tmp_path)
-        visited = make()
-        with _snapshot(tmp_path).open("rb") as file:
-            visited.load(file)
-        assert await visited.add_many(urls_of(0, 2 * _SAVED)) == [False] * _SAVED + [True] * _SAVED
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            with _snapshot(tmp_path).open("rb") as file:
+                visited.load(file)
+            assert await visited.add_many(urls_of(0, 2 * _SAVED)) == [False] * _SAVED + [True] * _SAVED
 
     def _save(self, _report: Report, directory: Path) -> None:
         async def save() -> None:
@@ -46,26 +46,24 @@ class CrashTests(VisitedSetSuite):
         """Files beside the snapshot may be ahead of it. A URL that they know, and no ledger knows, would be lost."""
         self.need_files()
         kill_after(_KILLED_AFTER, self._add_until_killed, tmp_path)
-        visited = make()
-        known = _SAVED
-        try:
-            with _snapshot(tmp_path).open("rb") as file:
-                visited.load(file)
-        except SnapshotRefused:
-            known = 0
-        assert len(visited) == known
-        total = _SAVED + _BATCH * _BATCHES
-        assert await visited.add_many(urls_of(0, total)) == [False] * known + [True] * (total - known)
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            known = _SAVED
+            try:
+                with _snapshot(tmp_path).open("rb") as file:
+                    visited.load(file)
+            except SnapshotRefused:
+                known = 0
+            assert len(visited) == known
+            total = _SAVED + _BATCH * _BATCHES
+            assert await visited.add_many(urls_of(0, total)) == [False] * known + [True] * (total - known)
 
     @in_event_loop
     async def test_after_kill_9_a_set_that_loads_no_snapshot_is_empty(self, make: Make, tmp_path: Path) -> None:
         self.need_files()
         kill_after(_KILLED_AFTER, self._add_until_killed, tmp_path)
-        visited = make()
-        assert len(visited) == 0
-        assert await visited.add_many(urls_of(0, 5 * _SAVED)) == [True] * (5 * _SAVED)
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            assert len(visited) == 0
+            assert await visited.add_many(urls_of(0, 5 * _SAVED)) == [True] * (5 * _SAVED)
 
     def _add_until_killed(self, report: Report, directory: Path) -> None:
         async def add() -> None:

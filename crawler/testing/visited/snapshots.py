@@ -5,6 +5,7 @@ import io
 import os
 import random
 from collections.abc import Iterable
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -108,16 +109,15 @@ class SnapshotTests(VisitedSetSuite):
 
     @in_event_loop
     async def test_the_snapshot_of_another_backend_is_refused(self, make: Make, tmp_path: Path) -> None:
-        visited = make()
-        for described in descriptors():
-            other = make_described(described, tmp_path / "others" / described.name)
-            is_other = other.describe().backend != visited.describe().backend
-            file = await dump_and_close(other)
-            if is_other:
-                with pytest.raises(SnapshotRefused, match=r".+"):
-                    visited.load(file)
-                assert len(visited) == 0
-        await visited.aclose()
+        async with aclosing(make()) as visited:
+            for described in descriptors():
+                other = make_described(described, tmp_path / "others" / described.name)
+                is_other = other.describe().backend != visited.describe().backend
+                file = await dump_and_close(other)
+                if is_other:
+                    with pytest.raises(SnapshotRefused, match=r".+"):
+                        visited.load(file)
+                    assert len(visited) == 0
 
     @in_event_loop
     async def test_a_snapshot_that_finds_no_space_changes_nothing(self, make: Make) -> None:
