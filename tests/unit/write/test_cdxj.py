@@ -146,15 +146,12 @@ def test_no_line_is_lost_where_many_are_made_at_once(tmp_path: Path, monkeypatch
     assert told_by_index(lines) == told_by_warcio(archive)
 
 
-def test_a_type_behind_long_headers_is_in_the_index_that_is_made_of_the_archive(tmp_path: Path) -> None:
-    async def run() -> None:
-        sink = WarcSink(tmp_path)
-        headers = [*((b"X-%d" % number, b"x" * 8000) for number in range(31)), (b"Content-Type", b"text/html")]
-        fetched = page(1, headers=headers)
-        await sink.write(fetched, record_of(fetched, 1))
-        await sink.aclose()
-
-    asyncio.run(run())
+async def test_a_type_behind_long_headers_is_in_the_index_that_is_made_of_the_archive(tmp_path: Path) -> None:
+    sink = WarcSink(tmp_path)
+    headers = [*((b"X-%d" % number, b"x" * 8000) for number in range(31)), (b"Content-Type", b"text/html")]
+    fetched = page(1, headers=headers)
+    await sink.write(fetched, record_of(fetched, 1))
+    await sink.aclose()
     (archive,) = archives(tmp_path)
     (line,) = lines_of(archive)
     assert parse(line)[2].mime == "text/html"
@@ -171,14 +168,13 @@ def test_a_type_behind_long_headers_is_in_the_index_that_is_made_of_the_archive(
         ("", "unk"),
     ],
 )
-def test_a_declared_type_ends_where_pywb_and_cdxj_indexer_end_it(tmp_path: Path, declared: str, mime: str) -> None:
-    async def run() -> None:
-        sink = WarcSink(tmp_path)
-        fetched = page(1, headers=[(b"Content-Type", declared.encode())])
-        await sink.write(fetched, record_of(fetched, 1))
-        await sink.aclose()
-
-    asyncio.run(run())
+async def test_a_declared_type_ends_where_pywb_and_cdxj_indexer_end_it(
+    tmp_path: Path, declared: str, mime: str
+) -> None:
+    sink = WarcSink(tmp_path)
+    fetched = page(1, headers=[(b"Content-Type", declared.encode())])
+    await sink.write(fetched, record_of(fetched, 1))
+    await sink.aclose()
     (archive,) = archives(tmp_path)
     (line,) = lines_of(archive)
     assert parse(line)[2].mime == mime
@@ -209,17 +205,14 @@ def test_what_another_crawler_names_breaks_no_line() -> None:
     assert filename_in(line) == '"?\\'
 
 
-def test_a_page_that_has_not_changed_is_in_the_index_too(tmp_path: Path) -> None:
-    async def run() -> None:
-        sink = WarcSink(tmp_path, clock=lambda: NOON)
-        fetched = NotModified(
-            url="http://a.test/", status=304, reason="Not Modified", headers=[(b"ETag", b"x")], fetched_at=NOON,
-            duration_s=0.1,
-        )  # fmt: skip
-        await sink.write(fetched, record_of(fetched, 1))
-        await sink.aclose()
-
-    asyncio.run(run())
+async def test_a_page_that_has_not_changed_is_in_the_index_too(tmp_path: Path) -> None:
+    sink = WarcSink(tmp_path, clock=lambda: NOON)
+    fetched = NotModified(
+        url="http://a.test/", status=304, reason="Not Modified", headers=[(b"ETag", b"x")], fetched_at=NOON,
+        duration_s=0.1,
+    )  # fmt: skip
+    await sink.write(fetched, record_of(fetched, 1))
+    await sink.aclose()
     (archive,) = archives(tmp_path)
     [line] = index_of(archive).read_bytes().splitlines()
     _, moment, capture = parse(line)
@@ -367,7 +360,7 @@ def test_an_index_that_can_not_be_made_keeps_no_crawl_from_starting(
 
 
 @pytest.mark.parametrize("after_the_loss", ["the same page", "a longer page", "an exchange that fails"])
-def test_lines_of_records_that_were_taken_back_go(
+async def test_lines_of_records_that_were_taken_back_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after_the_loss: str
 ) -> None:
     now = [NOON]
@@ -378,48 +371,42 @@ def test_lines_of_records_that_were_taken_back_go(
             no_space()
         synced(fd)
 
-    async def run() -> None:
-        sink = WarcSink(tmp_path, clock=lambda: now[0], durability="power")
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", full)
-            with pytest.raises(OSError, match="No space left"):
-                await sink.write(page(1), record_of(page(1), 1))
-        now[0] += 0.123  # so that the record with the settings, which is written again, has another length
-        match after_the_loss:
-            case "the same page":
-                await sink.write(page(1), record_of(page(1), 1))
-            case "a longer page":
-                longer = page(2, Random(2).randbytes(9_000))
-                await sink.write(longer, record_of(longer, 2))
-            case _:
-                why = Random(3).randbytes(9_000).hex()
-                url = page(3).url
-                failure = Failure(url=url, kind=FailureKind.CONNECT, message=why, fetched_at=NOON, duration_s=0.1)
-                await sink.write_exchange(failure, "robots")
-        await sink.write(page(4), record_of(page(4), 4))
-        await sink.aclose()
-
-    asyncio.run(run())
+    sink = WarcSink(tmp_path, clock=lambda: now[0], durability="power")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            await sink.write(page(1), record_of(page(1), 1))
+    now[0] += 0.123  # so that the record with the settings, which is written again, has another length
+    match after_the_loss:
+        case "the same page":
+            await sink.write(page(1), record_of(page(1), 1))
+        case "a longer page":
+            longer = page(2, Random(2).randbytes(9_000))
+            await sink.write(longer, record_of(longer, 2))
+        case _:
+            why = Random(3).randbytes(9_000).hex()
+            url = page(3).url
+            failure = Failure(url=url, kind=FailureKind.CONNECT, message=why, fetched_at=NOON, duration_s=0.1)
+            await sink.write_exchange(failure, "robots")
+    await sink.write(page(4), record_of(page(4), 4))
+    await sink.aclose()
     (archive,) = archives(tmp_path)
     assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
 
 
-def test_lines_of_the_last_records_go_too_if_they_were_taken_back(
+async def test_lines_of_the_last_records_go_too_if_they_were_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, "no space left on device")
 
-    async def run() -> None:
-        sink = WarcSink(tmp_path, clock=lambda: NOON, durability="power")
-        await sink.write(page(1), record_of(page(1), 1))
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", full)
-            with pytest.raises(OSError, match="No space left"):
-                await sink.write(page(2), record_of(page(2), 2))
-        await sink.aclose()
-
-    asyncio.run(run())
+    sink = WarcSink(tmp_path, clock=lambda: NOON, durability="power")
+    await sink.write(page(1), record_of(page(1), 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            await sink.write(page(2), record_of(page(2), 2))
+    await sink.aclose()
     (archive,) = archives(tmp_path)
     assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
     assert len(told_by_warcio(archive)) == 1
