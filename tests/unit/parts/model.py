@@ -14,7 +14,7 @@ import msgspec
 from crawler.parts.ending import Answer, Gate, Report
 from crawler.parts.messages import Confirm, Hello, Parcels, Skip, Welcome
 from crawler.parts.ownership import Ownership
-from crawler.parts.receiver import Positions, Receiver
+from crawler.parts.receiver import Intake, Positions, Receiver
 from crawler.parts.sender import Sender
 from frontier import CrawlUrl, Place
 from frontier.sending.sent import SentUrls
@@ -214,20 +214,25 @@ class Part:
                 answers.append(receiver.welcome(message))
             case Skip():
                 if (place := receiver.skip(sender, message)) is not None:
-                    self.stored.positions[sender, place.incarnation] = place.sequence
-                    self.stored.gaps += 1
-                    self.stored.transitions += 1
+                    self.store_gap(sender, place)
                     receiver.commit(sender, place)
                 if (welcome := receiver.welcome_again(sender)) is not None:
                     answers.append(welcome)
             case Parcels():
-                intake = receiver.take(sender, message)
-                if intake is not None:
-                    self.admit([page for parcel in intake.parcels for page in decode(parcel)])
-                    self.stored.positions[sender, intake.place.incarnation] = intake.place.sequence
+                if (intake := receiver.take(sender, message)) is not None:
+                    self.store_intake(sender, intake)
                     receiver.commit(sender, intake.place)
                 if (confirm := receiver.confirm(sender, after=message)) is not None:
                     answers.append(confirm)
+
+    def store_gap(self, sender: int, place: Place) -> None:
+        self.stored.positions[sender, place.incarnation] = place.sequence
+        self.stored.gaps += 1
+        self.stored.transitions += 1
+
+    def store_intake(self, sender: int, intake: Intake) -> None:
+        self.admit([page for parcel in intake.parcels for page in decode(parcel)])
+        self.stored.positions[sender, intake.place.incarnation] = intake.place.sequence
 
     def take_at_sender(self, connection: Sending, message: Welcome | Confirm) -> None:
         sender = self.senders[connection.receiver]

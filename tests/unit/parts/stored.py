@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from crawler.parts.ending import Gate, Report
 from crawler.parts.messages import Hello, Parcels, Skip
-from crawler.parts.receiver import Positions, Receiver
+from crawler.parts.receiver import Intake, Positions, Receiver
 from crawler.parts.sender import Sender
 from crawler.testing.frontier.crawls import copy_of_one_moment
-from frontier import CrawlUrl, Lease, Outcome, PartLinks, UrlState
+from frontier import CrawlUrl, Lease, Outcome, PartLinks, Place, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.protocol import Part as PartOfCrawl
 from frontier.shell import QueueFrontier
@@ -197,24 +197,14 @@ class StoredPart(Part):
             connection.to_receiver.append(sender.begin(first, parcels))
 
     def take_at_receiver(self, connection: Sending, message: Hello | Skip | Parcels) -> None:
-        receiver, sender, answers = self.receiver, connection.sender, connection.to_sender
-        receiver.generation = self.links.generation
-        match message:
-            case Hello():
-                answers.append(receiver.welcome(message))
-            case Skip():
-                if (place := receiver.skip(sender, message)) is not None:
-                    self.run(self.links.skip(sender, place))
-                    receiver.commit(sender, place)
-                if (welcome := receiver.welcome_again(sender)) is not None:
-                    answers.append(welcome)
-            case Parcels():
-                intake = receiver.take(sender, message)
-                if intake is not None:
-                    self.run(self.links.admit(sender, intake.place, intake.parcels))
-                    receiver.commit(sender, intake.place)
-                if (confirm := receiver.confirm(sender, after=message)) is not None:
-                    answers.append(confirm)
+        self.receiver.generation = self.links.generation
+        super().take_at_receiver(connection, message)
+
+    def store_gap(self, sender: int, place: Place) -> None:
+        self.run(self.links.skip(sender, place))
+
+    def store_intake(self, sender: int, intake: Intake) -> None:
+        self.run(self.links.admit(sender, intake.place, intake.parcels))
 
     def forget_sent(self, receiver: int) -> None:
         self.links.forget_sent(receiver)
