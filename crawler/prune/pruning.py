@@ -65,6 +65,7 @@ def make_plan(
     find_needed = find_needed or Needs().needed
     old = too_old(others, keep, now=now)
     much = list(too_much(others, keep, list(old)))
+    most_bytes = math.inf if keep.bytes is None else keep.bytes
     archives = [file for file in files if file.is_archive]
     places = {
         file: place_of(file, lists[file.directory].cycles) if file.directory in lists else None for file in archives
@@ -78,26 +79,23 @@ def make_plan(
         order = sorted(chosen, key=lambda each: (each[0].written_at, each[0].name))
         return Plan(files=files, chosen=dict(order), needed=sorted(needed, key=lambda each: each.name))
 
-    def is_enough(found: Plan) -> bool:
-        return keep.bytes is None or found.bytes_left <= keep.bytes
-
     def plan_from_now(wanted: int) -> Plan:
         before([*old, *dict(much[:wanted])])
         return plan(wanted)
 
-    wanted = len(_enough(files, old, much, keep))
+    wanted = _enough(files, old, much, most_bytes)
     found = plan_from_now(wanted)
-    if wanted == len(much) or is_enough(found):
+    if wanted == len(much) or found.bytes_left <= most_bytes:
         return found
     # Others instead of what is needed.
-    found = plan_from_now(_least(wanted + 1, len(much), lambda count: is_enough(plan(count))))
-    return _without_spared(found, old, keep)
+    found = plan_from_now(_least(wanted + 1, len(much), lambda count: plan(count).bytes_left <= most_bytes))
+    return _without_spared(found, old, most_bytes)
 
 
-def _without_spared(plan: Plan, old: Collection[OutputFile], keep: Keep) -> Plan:
+def _without_spared(plan: Plan, old: Collection[OutputFile], most_bytes: float) -> Plan:
     """The same, but the newest records stay for which archives that go together have made room."""
     chosen = dict(plan.chosen)
-    room = (keep.bytes or 0) - plan.bytes_left
+    room = most_bytes - plan.bytes_left
     for file in reversed(plan.chosen):
         if file.is_archive or file in old:
             continue
@@ -131,17 +129,15 @@ def _least(first: int, last: int, is_enough: Callable[[int], bool]) -> int:
 
 
 def _enough(
-    files: Sequence[OutputFile], old: Iterable[OutputFile], much: Sequence[tuple[OutputFile, str]], keep: Keep
-) -> list[OutputFile]:
-    """The first of `much` that make what is left small enough."""
+    files: Sequence[OutputFile], old: Iterable[OutputFile], much: Sequence[tuple[OutputFile, str]], most_bytes: float
+) -> int:
+    """How many of `much`, from the first on, make what is left small enough; all if these are too few."""
     left = sum(file.bytes for file in files) - sum(file.bytes for file in old)
-    found: list[OutputFile] = []
-    for file, _ in much:
-        if keep.bytes is None or left <= keep.bytes:
-            break
-        found.append(file)
+    for count, (file, _) in enumerate(much):
+        if left <= most_bytes:
+            return count
         left -= file.bytes
-    return found
+    return len(much)
 
 
 def delete(
