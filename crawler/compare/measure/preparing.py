@@ -6,7 +6,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, cast
 
@@ -170,11 +170,6 @@ def _open(path: str) -> Iterator[IO[bytes]]:
         return
     with Path(path).open("rb") as raw:
         start = raw.peek(4)
-        if start.startswith(_GZIP):
-            with gzip.open(raw) as file:
-                yield cast(IO[bytes], file)
-        elif start.startswith(_ZSTD):
-            with zstd.open(raw) as file:
-                yield cast(IO[bytes], file)
-        else:
-            yield raw
+        unpack = gzip.open if start.startswith(_GZIP) else zstd.open if start.startswith(_ZSTD) else nullcontext
+        with unpack(raw) as file:
+            yield cast(IO[bytes], file)

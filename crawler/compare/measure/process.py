@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
@@ -56,28 +57,22 @@ def peak_bytes() -> int | None:
 
 def grain_bytes() -> int:
     """The smallest amount of memory that the system gives: a page, or a huge page."""
-    try:
+    with suppress(OSError, ValueError):
         if "[always]" in (_HUGE_PAGES / "enabled").read_text(encoding="ascii"):
             return int((_HUGE_PAGES / "hpage_pmd_size").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        pass
     return resource.getpagesize()
 
 
 def forget_peak() -> None:
-    try:
+    with suppress(OSError):
         _CLEAR_REFS.write_text("5")
-    except OSError:
-        return
 
 
 def settle() -> None:
     """Return free memory to the system, so that the rest is in use."""
     gc.collect()
-    try:
+    with suppress(AttributeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
-    except AttributeError:
-        return  # only glibc has it
 
 
 def limit_memory(growth_bytes: int) -> None:

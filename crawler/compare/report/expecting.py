@@ -56,8 +56,9 @@ def judge(expected: Iterable[Expectation], rows: Sequence[Row], works: Mapping[s
 
 
 def _finding(each: Expectation, rows: Sequence[Row], work: Work | None) -> Finding:
-    found = _figure(each, rows, work)
-    counted = _count_behind(each, rows) if each.tolerance is None else None
+    row = _row(rows, each.work, each.set)
+    found = None if row is None else _figure(each, row, rows, work)
+    counted = None if row is None or each.tolerance is not None else _count_behind(each.figure, row)
     met: bool | None
     if found is None:
         met, within = None, "not measured"
@@ -81,10 +82,7 @@ def _finding(each: Expectation, rows: Sequence[Row], work: Work | None) -> Findi
     )
 
 
-def _figure(each: Expectation, rows: Sequence[Row], work: Work | None) -> float | None:
-    row = _row(rows, each.work, each.set)
-    if row is None:
-        return None
+def _figure(each: Expectation, row: Row, rows: Sequence[Row], work: Work | None) -> float | None:
     match each.figure:
         case "ratio_bytes" | "ratio_rate":
             other = _row(rows, each.work, each.over)
@@ -100,12 +98,9 @@ def _figure(each: Expectation, rows: Sequence[Row], work: Work | None) -> float 
             return _FIGURES[figure](row)
 
 
-def _count_behind(each: Expectation, rows: Sequence[Row]) -> tuple[int, int] | None:
+def _count_behind(figure: str, row: Row) -> tuple[int, int] | None:
     """The count behind a share, and the total; None for other figures."""
-    row = _row(rows, each.work, each.set)
-    if row is None:
-        return None
-    match each.figure:
+    match figure:
         case "loss" if row.lost is not None:
             return row.lost, row.distinct
         case "rate" if row.rate is not None:
