@@ -11,7 +11,7 @@ from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
-from crawler.compare.measure.trial import Check, Look, Timing
+from crawler.compare.measure.trial import Check, Outcome, Timing
 from crawler.compare.report.recommending import frontier
 from crawler.compare.report.summary import Row
 from crawler.compare.report.value import Report, colour_of
@@ -79,7 +79,7 @@ def label_points(axes: Axes, named: Sequence[tuple[Point, str]]) -> list[Annotat
 def draw_memory(axes: Axes, report: Report, work: str) -> bool:
     axes.set_title("Memory over URLs")
     for row in _rows(report, work):
-        looks = _looks_of_first_round(report, row)
+        looks = next((each.looks for each in _outcomes(report, row) if isinstance(each, Timing)), ())
         reported = [(look.distinct, look.reported_bytes) for look in looks if look.reported_bytes]
         grown = [(look.distinct, look.resident_bytes) for look in looks if look.resident_bytes]
         colour = colour_of(report, row.competitor)
@@ -100,7 +100,7 @@ def draw_memory(axes: Axes, report: Report, work: str) -> bool:
 def draw_rate(axes: Axes, report: Report, work: str) -> bool:
     axes.set_title("False-positive rate over URLs")
     for row in _rows(report, work):
-        for check in _checks(report, row):
+        for check in (each for each in _outcomes(report, row) if isinstance(each, Check)):
             colour = colour_of(report, row.competitor)
             looks = [*check.looks, *check.past]
             estimated = [(look.distinct, look.estimated_rate) for look in looks if look.estimated_rate]
@@ -209,19 +209,9 @@ def _rows(report: Report, work: str) -> list[Row]:
     return [row for row in report.rows if row.work == work]
 
 
-def _looks_of_first_round(report: Report, row: Row) -> Sequence[Look]:
-    for each in report.trials:
-        if (each.work, each.competitor) == (row.work, row.competitor) and isinstance(each.outcome, Timing):
-            return each.outcome.looks
-    return ()
-
-
-def _checks(report: Report, row: Row) -> list[Check]:
-    return [
-        each.outcome
-        for each in report.trials
-        if (each.work, each.competitor) == (row.work, row.competitor) and isinstance(each.outcome, Check)
-    ]
+def _outcomes(report: Report, row: Row) -> list[Outcome]:
+    """Of all trials of a row, in the order of their rounds."""
+    return [each.outcome for each in report.trials if (each.work, each.competitor) == (row.work, row.competitor)]
 
 
 def _bits(row: Row) -> float:
