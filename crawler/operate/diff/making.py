@@ -8,9 +8,7 @@ import msgspec
 
 from crawler.codes.exit_codes import REFUSED
 from crawler.control.requests import GetStatus
-from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
-from crawler.disk.pruned import read_pruned
 from crawler.operate.diff.comparing import Compared
 from crawler.operate.diff.forms import Crawl, Diff
 from crawler.operate.diff.sides import TABLE, Renaming, Side, read_side
@@ -18,7 +16,7 @@ from crawler.operate.missing import notes_of_missing
 from crawler.operate.reach import reach
 from crawler.operate.refused import Refused
 from crawler.operate.report.lists.temporary import temporary_database
-from crawler.operate.report.making import names_of
+from crawler.operate.report.making import names_of, pruned_records
 from crawler.page import rfc3339
 from crawler.status import number_of
 from crawler.write.records import record_files
@@ -64,19 +62,12 @@ def _records(directory: Path) -> list[Path]:
         found = [each for each in record_directories(directory) if record_files(each)]
     if not found:
         why = "set output.records to true before the next crawl"
-        if deleted := _deleted(directory):
+        if deleted := pruned_records(record_directories(directory)):
             why = (
                 f"{number_of(deleted, 'was', 'were')} deleted on purpose; restore a copy from before, and compare that"
             )
         raise Refused(f"the crawl in {directory} has no records, which would be compared: {why}", REFUSED)
     return found
-
-
-def _deleted(directory: Path) -> int:
-    """How many records were deleted on purpose."""
-    return sum(
-        read_pruned(CrawlDirectory(each.parent)).total("records").records for each in record_directories(directory)
-    )
 
 
 def _of_nothing_shared(compared: Compared, before: int, after: int, renaming: Renaming) -> Iterator[str]:
@@ -95,8 +86,7 @@ def _notes(before: Path, after: Path) -> Iterator[str]:
     for directory in dict.fromkeys((before, after)):
         for note in notes_of_missing(directory):
             yield f"{directory}: {note}"
-        pruned = _deleted(directory)
-        if pruned:
+        if pruned := pruned_records(record_directories(directory)):
             yield f"{directory}: {number_of(pruned, 'record was', 'records were')} deleted; what they told is missing"
         with reach(directory) as crawl:
             queued = crawl.ask(GetStatus()).frontier.queued

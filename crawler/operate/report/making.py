@@ -122,6 +122,11 @@ def _notes_of_lists(directory: Path, summary: Summary, counted: Counted) -> list
     return notes
 
 
+def pruned_records(directories: Iterable[Path]) -> int:
+    """How many records of these directories were deleted on purpose."""
+    return sum(read_pruned(CrawlDirectory(each.parent)).total("records").records for each in directories)
+
+
 def names_of(directory: Path) -> Canonical:
     """The name of a URL by the rules of the crawl. It may have got one that these rules do not take."""
     urls = url_reader(stored_configuration(directory))
@@ -160,7 +165,7 @@ def _summary(status: CrawlStatus, counted: Counted, external: External | None, *
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),
         refused=totals.refused.counts() if has_records else None,
-        pruned=sum(read_pruned(CrawlDirectory(each.parent)).total("records").records for each in source),
+        pruned=pruned_records(source),
         types=totals.types.counts() if has_records else {},
         depths=totals.depths.counts() if has_records else {},
         external=external,
