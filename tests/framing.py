@@ -91,6 +91,14 @@ Told = dict[str, Answers]
 """By who asked."""
 
 
+class Reader:
+    """What aiohttp's parser wants to know of a connection."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self, resume_parser: bool = True) -> None: ...
+
+
 @asynccontextmanager
 async def served() -> AsyncIterator[tuple[str, Told]]:
     """Each case under its number, and a page whose script asks for all and tells `/told` what it got: its URL, and what

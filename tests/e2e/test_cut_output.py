@@ -10,7 +10,8 @@ import pytest
 from tests.e2e.crawling import COMPLETE, FAILED, ONCEOVER, USAGE, environment
 from tests.e2e.test_compare import QUICK
 from tests.unit.operate.stored_crawls import StoredCrawl, make
-from tests.unit.operate.test_report_lists import record, written
+from tests.unit.operate.test_report_lists import record
+from tests.unit.operate.test_report_orphans import written
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from crawler.fetch.connect.handler import TolerantHandler
 from crawler.page import FailureKind, Page, Request
 from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, Script, head, page, raw_server
 from tests.fetchers import Fetchers
+from tests.framing import Reader
 
 HEAD = head(b"Transfer-Encoding: chunked")
 WHOLE = b"5\r\nhello\r\n0\r\n\r\n"
@@ -94,14 +95,6 @@ async def test_chunks_in_any_pieces_are_the_same_body_and_the_connection_is_kept
     received.handler.data_received(page(b"next"))
     _, content = await received.handler.read()
     assert await content.readany() == b"next"
-
-
-class Reader:
-    """What aiohttp's parser wants to know of a connection."""
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self, resume_parser: bool = True) -> None: ...
 
 
 PARTS = st.sampled_from(

@@ -19,7 +19,7 @@ from crawler.fetch.connect.response_heads import (
     read_plain_head_in_python,
 )
 from crawler.testing.fetch.raw_server import head, page
-from tests.framing import BODY, CASES, by_onceover, served
+from tests.framing import BODY, CASES, Reader, by_onceover, served
 
 REFUSED = {
     "Content-Length twice, 5 and 3",
@@ -143,14 +143,6 @@ async def test_in_whatever_pieces_a_head_comes_it_is_the_same(response: bytes, s
     while piece := await payload.readany():
         received += piece
     assert (message.code, received, handler.should_close) == (200, BODY, False)
-
-
-class Reader:
-    """What aiohttp's parser wants to know of a connection."""
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self, resume_parser: bool = True) -> None: ...
 
 
 FRAMING = st.sampled_from(

@@ -7,7 +7,8 @@ import msgspec
 
 from crawler.operate.diff.forms import Diff
 from tests.unit.operate.stored_crawls import make
-from tests.unit.operate.test_report_lists import record, written
+from tests.unit.operate.test_report_lists import record
+from tests.unit.operate.test_report_orphans import written
 
 _BEFORE, _SINCE, _AFTER = (f"2026-11-{day}T00:00:00.000Z" for day in ("01", "15", "20"))
 

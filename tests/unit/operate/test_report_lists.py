@@ -28,6 +28,7 @@ from crawler.write.records import record_files
 from tests.e2e.operating import command_here
 from tests.e2e.test_text import crawled
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make, queue_of, url_of
+from tests.unit.operate.test_report_orphans import written
 
 ALL = (*SECTIONS,)
 
@@ -39,13 +40,6 @@ def record(number: int, path: str, **values: object) -> dict[str, object]:
 
 def links(*paths: str) -> list[str]:
     return [f"http://a.test{path}" for path in paths]
-
-
-def written(directory: Path, *records: dict[str, object]) -> Path:
-    directory.mkdir()
-    lines = b"\n".join(map(msgspec.json.encode, records)) + b"\n"
-    (directory / "records-00000.jsonl").write_bytes(lines)
-    return directory
 
 
 def dead_links(directory: Path) -> list[tuple[str, str | None, int | str | None, str | None]]:
