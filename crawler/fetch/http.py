@@ -103,7 +103,9 @@ class HttpFetcher:
             deadline = self._clock() + limits.timeout_s
             headers = request_headers(limits.headers, request)
             if limits.cookies and self._cookies is not None:
-                self._add_cookies(self._cookies, url, headers)
+                cookies = self._cookies.header(url.whole, own=headers.get("Cookie"))
+                if cookies is not None:
+                    headers["Cookie"] = cookies
             if self._signing is not None:
                 async with asyncio.timeout_at(deadline):
                     signed = await self._signing.sign(url.whole, request.method, headers)
@@ -155,12 +157,9 @@ class HttpFetcher:
             answered=response is not None,
             response=None if response is None else answer_before_failure(request, response, raw, truncated),
             may_pass=trouble.may_pass,
-            no_connection=trouble.no_connection and self._is_direct(request.url),
+            no_connection=trouble.no_connection and not self._network.has_proxy(SentUrl(request.url).origin.host),
             kept_closed=isinstance(error, KeptClosed),
         )
-
-    def _is_direct(self, url: str) -> bool:
-        return not self._network.has_proxy(SentUrl(url).origin.host)
 
     def _limits_of(self, request: Request) -> RequestLimits:
         limits = self._limits_for(request.url)
@@ -181,11 +180,6 @@ class HttpFetcher:
             raise PortRefused(f"port {origin.port} is not asked: name it in scope.ports if it is meant")
         if not self._may_ask(origin.host_header or ""):
             raise NoContact("the user agent has no address under which you can be reached: set fetch.user_agent")
-
-    def _add_cookies(self, jar: Cookies, url: SentUrl, headers: dict[str, str]) -> None:
-        cookies = jar.header(url.whole, own=headers.get("Cookie"))
-        if cookies is not None:
-            headers["Cookie"] = cookies
 
     def _learn(self, url: SentUrl, limits: RequestLimits, response: Response) -> None:
         """Store the cookies and the HSTS policy of a response."""

@@ -166,16 +166,8 @@ def _always(message: str) -> Callable[[BaseException], str]:
     return lambda _: message
 
 
-def _of_proxy(error: BaseException) -> str:
-    return f"the proxy: {error}"
-
-
 def _by_proxy(error: BaseException) -> str:
     return f"the proxy answered {getattr(error, 'status', '')} {getattr(error, 'message', '')}"
-
-
-def _no_proxy(error: BaseException) -> str:
-    return f"the proxy: {_system(error)}"
 
 
 def _not_http(error: BaseException) -> str:
@@ -201,7 +193,7 @@ _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], 
     (aiohttp.ConnectionTimeoutError, FailureKind.TIMEOUT, _always("no connection in time")),
     (TooSlow, FailureKind.TIMEOUT, str),
     (asyncio.TimeoutError, FailureKind.TIMEOUT, _always("no whole response in time")),
-    (aiohttp.ClientProxyConnectionError, FailureKind.CONNECT, _no_proxy),
+    (aiohttp.ClientProxyConnectionError, FailureKind.CONNECT, lambda error: f"the proxy: {_system(error)}"),
     (aiohttp.ClientConnectorError, FailureKind.CONNECT, _system),
     (HeadersTooLarge, FailureKind.PROTOCOL, str),
     (BodyBroken, FailureKind.PROTOCOL, _not_http),
@@ -210,7 +202,7 @@ _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], 
     (aiohttp.ClientConnectionResetError, FailureKind.DISCONNECTED, _always("closed before the request was sent")),
     (aiohttp.ServerDisconnectedError, FailureKind.DISCONNECTED, _always("closed without a response")),
     (aiohttp.ClientPayloadError, FailureKind.DISCONNECTED, _always("closed before the body was whole")),
-    (ProxyRefused, FailureKind.CONNECT, _of_proxy),
+    (ProxyRefused, FailureKind.CONNECT, lambda error: f"the proxy: {error}"),
     (aiohttp.ClientHttpProxyError, FailureKind.CONNECT, _by_proxy),
     (aiohttp.ClientResponseError, FailureKind.PROTOCOL, _not_http),
     (aiohttp.InvalidURL, FailureKind.BAD_URL, _always("not a URL: its host or port can't be read")),

@@ -3,17 +3,7 @@
 import threading
 from collections.abc import Callable
 
-import msgspec
-
 from crawler.read.options import PdfContent, PdfFailed
-
-
-class _Last(msgspec.Struct, frozen=True):
-    """A document, and what came of it."""
-
-    body: bytes
-    text_bytes: int
-    found: PdfContent | PdfFailed
 
 
 class PdfReadOnce:
@@ -25,26 +15,22 @@ class PdfReadOnce:
         self._read = read
         self._text_bytes = text_bytes
         self._last = threading.local()
+        """Its `document`: the body, how much of its text was read, and what came of it."""
 
     def read(self, body: bytes, /, *, with_links: bool = True, text_bytes: int = 0) -> PdfContent:
         """Like `PdfProcesses.read`."""
-        if with_links:
-            text_bytes = max(text_bytes, self._text_bytes)
-            found = self._try(body, with_links=True, text_bytes=text_bytes)
-            self._last.document = _Last(body, text_bytes, found)
+        last: tuple[bytes, int, PdfContent | PdfFailed] | None = getattr(self._last, "document", None)
+        self._last.document = None
+        if not with_links and last is not None and last[0] is body and last[1] >= text_bytes:
+            found = last[2]
         else:
-            found = self._found_before(body, text_bytes) or self._try(body, with_links=False, text_bytes=text_bytes)
+            text_bytes = max(text_bytes, self._text_bytes) if with_links else text_bytes
+            try:
+                found = self._read(body, with_links=with_links, text_bytes=text_bytes)
+            except PdfFailed as error:
+                found = error
+            if with_links:
+                self._last.document = body, text_bytes, found
         if isinstance(found, PdfFailed):
             raise found
         return found
-
-    def _found_before(self, body: bytes, text_bytes: int) -> PdfContent | PdfFailed | None:
-        last: _Last | None = getattr(self._last, "document", None)
-        self._last.document = None
-        return last.found if last is not None and last.body is body and last.text_bytes >= text_bytes else None
-
-    def _try(self, body: bytes, *, with_links: bool, text_bytes: int) -> PdfContent | PdfFailed:
-        try:
-            return self._read(body, with_links=with_links, text_bytes=text_bytes)
-        except PdfFailed as error:
-            return error
