@@ -28,6 +28,7 @@ Patterns run in RE2, in time proportional to the length of the URL: no pattern c
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Final, Literal
 
 from crawler.discover.surt_prefixes import (
@@ -216,20 +217,12 @@ def refusal_while_waiting(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) ->
 def _place_function(within: Within) -> Callable[[Target], str]:
     match within:
         case "host" | "any":
-            return _host
+            return attrgetter("site")
         case "domain":
-            return _domain
+            return lambda target: domain_of_site(target.site)
         case "prefix":
             return directory
     raise ValueError(f"scope must be within host, domain, prefix or any, not {within!r}")
-
-
-def _host(target: Target) -> str:
-    return target.site
-
-
-def _domain(target: Target) -> str:
-    return domain_of_site(target.site)
 
 
 def pattern_search(patterns: Sequence[str], name: str) -> Callable[[str], object] | None:

@@ -249,7 +249,7 @@ def join_beyond_web(base: str, href: str, /) -> str | None:
 
 def host_of(url: str, /) -> str:
     """Host of a serialised http or https URL, without port; IPv6 in brackets. Empty if the text is not a URL."""
-    return split_port(_authority(url))[0] if "//" in url else ""
+    return split_port(url.split("/", 3)[2].rpartition("@")[2])[0] if "//" in url else ""
 
 
 def domain_of(url: str, /) -> str:
@@ -274,7 +274,3 @@ def path_of(url: str, /) -> str:
     """Path and query of a serialised http or https URL, from the first slash on."""
     slash = url.find("/", url.index("://") + 3)
     return url[slash:].partition("#")[0] if slash >= 0 else "/"
-
-
-def _authority(url: str) -> str:
-    return url.split("/", 3)[2].rpartition("@")[2]

@@ -92,16 +92,12 @@ def set_aside(path: Path, stem: str, damaged: Stretch, /) -> Path:
     return aside
 
 
-def _anything(*_: bytes) -> bool:
-    return True
-
-
 def members(
     file: BinaryIO,
     /,
     *,
     is_ours: Callable[[bytes], bool],
-    may_follow: Callable[[bytes, bytes], bool] = _anything,
+    may_follow: Callable[[bytes, bytes], bool] = lambda *_: True,
     max_bytes: int,
 ) -> Iterator[GzipMember | Stretch]:
     """The intact members of a file, with at most `max_bytes` of the content of each; and the damaged stretches.

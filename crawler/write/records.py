@@ -268,7 +268,7 @@ def _last_copies(extents: Extents, decoder: msgspec.json.Decoder[_Kind]) -> dict
     """Where the last copy of a record is, for the few numbers that occur more than once."""
     met = NumberSet()
     last: dict[int, _Place] = {}
-    for place, record in _read_files(extents, decoder, _ignore_damage):
+    for place, record in _read_files(extents, decoder, lambda *_: None):  # the second pass reports damage
         if not met.add(record.number):
             last[record.number] = place
     return last
@@ -283,7 +283,3 @@ def _serial_of(path: Path) -> int:
 
 def _log_damage(path: Path, offset: int, why: str) -> None:
     _log.warning("%s: the line at byte %d is not a page record and was skipped: %s", path, offset, why)
-
-
-def _ignore_damage(*_: object) -> None:
-    """The second pass reports it."""

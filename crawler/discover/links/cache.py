@@ -37,7 +37,7 @@ class LinkCache:
 
     def judge(self, hrefs: list[str], base_url: str, /) -> list[Judgement]:
         """The judgements of hrefs in a document with that base URL, in their order."""
-        directory, origin = _directory_of(base_url), origin_of(base_url)
+        directory, origin = base_url[: base_url.partition("?")[0].rindex("/") + 1], origin_of(base_url)
         # Most were judged lately, and are found without a look at their form. No href stands under two bases.
         young = self._young.get
         found, missing = look_up(hrefs, (young(origin, _NONE), young("", _NONE), young(directory, _NONE)))
@@ -75,7 +75,3 @@ class LinkCache:
             self._old, self._young, self._young_count = self._young, {}, 0
         self._young.setdefault(base, {}).update(known)
         self._young_count += len(known)
-
-
-def _directory_of(base_url: str) -> str:
-    return base_url[: base_url.partition("?")[0].rindex("/") + 1]

@@ -62,11 +62,7 @@ def xhtml_to_html(xhtml: bytes, /) -> bytes:
         sheets.append(b'<link rel="stylesheet"%b>' % token["sheet"])
         return b""
 
-    return _token().sub(rewrite, _broken_tag().sub(_join_lines, xhtml)) + b"".join(sheets)
-
-
-def _join_lines(tag: re.Match[bytes]) -> bytes:
-    return _BREAK.sub(b" ", tag[0])
+    return _token().sub(rewrite, _broken_tag().sub(lambda tag: _BREAK.sub(b" ", tag[0]), xhtml)) + b"".join(sheets)
 
 
 def _rewrite_token(token: re.Match[bytes]) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote_from_bytes
 
-import msgspec
+from msgspec.structs import replace
 
 from crawler.page import Link
 from crawler.read.encoding.labels import CODE_PAGES
@@ -24,11 +24,9 @@ def encode_queries(links: Sequence[Link], encoding: Encoding, /) -> Sequence[Lin
     are_ascii: Callable[[], bool] | None = getattr(links, "are_ascii", None)
     if are_ascii is not None and are_ascii():
         return links
-    return [link if link.href.isascii() else _encode_query(link, encoding) for link in links]
-
-
-def _encode_query(link: Link, encoding: Encoding) -> Link:
-    return msgspec.structs.replace(link, href=percent_encode_query(link.href, encoding))
+    return [
+        link if link.href.isascii() else replace(link, href=percent_encode_query(link.href, encoding)) for link in links
+    ]
 
 
 def percent_encode_query(href: str, encoding: Encoding, /) -> str:

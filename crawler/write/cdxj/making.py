@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
+from operator import methodcaller
 from pathlib import Path
 from typing import Final
 
@@ -72,11 +73,8 @@ def lines_of(archive: Path) -> Iterator[bytes]:
     """The lines of an archive in the order of its records, without the damaged ones and without what a crash tore."""
     name = final_path(archive).name
     with archive.open("rb") as file:
-        for found in members(file, is_ours=_is_record, may_follow=may_follow, max_bytes=HEAD_BYTES):
+        is_record = methodcaller("startswith", b"WARC/1.")
+        for found in members(file, is_ours=is_record, may_follow=may_follow, max_bytes=HEAD_BYTES):
             capture = capture_of(found.content) if isinstance(found, GzipMember) else None
             if capture is not None:
                 yield line_of(capture, offset=found.start, length=found.end - found.start, filename=name)
-
-
-def _is_record(head: bytes) -> bool:
-    return head.startswith(b"WARC/1.")

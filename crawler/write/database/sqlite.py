@@ -6,7 +6,7 @@ from typing import Final
 
 from crawler.page import Fetched, PageRecord
 from crawler.write.database.batches import Batches
-from crawler.write.database.rows import Row, RowOptions, row_of
+from crawler.write.database.rows import RowOptions, row_of
 from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile, read_written
 from crawler.write.descriptor import FILES, Descriptor, Parameters, Written
 
@@ -18,7 +18,7 @@ class SqliteSink:
         assert parameters.directory is not None  # it needs one
         self._options = options
         self._file = SqliteFile(parameters.directory / FILE_NAME, durability=parameters.durability)
-        self._batches = Batches(self._store)
+        self._batches = Batches(lambda rows: asyncio.to_thread(self._file.store, rows))
         self._closed = False
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
@@ -32,9 +32,6 @@ class SqliteSink:
         self._closed = True
         await self._batches.aclose()
         await asyncio.to_thread(self._file.close)
-
-    async def _store(self, rows: Sequence[Row]) -> None:
-        await asyncio.to_thread(self._file.store, rows)
 
 
 async def _read(parameters: Parameters, _: RowOptions) -> AsyncIterator[Sequence[Written]]:
