@@ -4,8 +4,7 @@
     responses   a request, and all that may come back: a page, a redirect, a 304 or a failure; how a page was rendered;
                 connections to servers, as counts
     failures    the kinds of failures
-    extract     what an extractor reads from a page
-    content     what is read of a page on request, such as its text
+    extract     what an extractor reads from a page, and what is read of it on request, such as its text
     preference  what a site says about the use of a page, and what robots.txt says of a URL
     anchors     to which links with a fragment lead, as records have them
     record      a page record, one line of `records/*.jsonl`, and whether it counts as a page; moments as records and
@@ -18,10 +17,9 @@
 All values but the last two are frozen. Every room may import them, from here.
 """
 
-from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.duplicates import REPEAT_REASONS, Repeat
-from crawler.page.extract import READ_IN_PART, Extract
+from crawler.page.extract import READ_IN_PART, Content, Extract, Wanted
 from crawler.page.failures import HOST_FAILURES, REFUSALS, ROBOTS_FAILURES, TRANSIENT_FAILURES, FailureKind
 from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, EXTERNAL, SEED, SITEMAP, Link, LinkDetail, LinkKind
 from crawler.page.preference import NO_USAGE, Preference, Usage, Verdict
