@@ -95,9 +95,9 @@ class Commands(Mapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         # It loads ssl, which `--version` does not need.
-        authorities = import_module("crawler.fetch.connect.tls.authorities")
+        contexts = import_module("crawler.fetch.connect.tls.contexts")
         lookup = import_module("crawler.fetch.connect.lookup.late")
-        with authorities.importing_late(), lookup.importing_late():
+        with contexts.importing_late(), lookup.importing_late():
             attribute = f"{name}_" if iskeyword(name) else name.replace("-", "_")
             command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), attribute)
         return command

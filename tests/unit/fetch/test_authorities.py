@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.fetch.connect.tls.authorities import LateAuthorities, importing_late, late_context
-from crawler.fetch.connect.tls.contexts import tls_context
+from crawler.fetch.connect.tls.contexts import LateAuthorities, importing_late, late_context, tls_context
 from tests.certificates import issued
 
 
@@ -48,7 +47,7 @@ def test_what_is_imported_late_makes_late_contexts_and_nothing_else_changes(repo
 from crawler.cli import Commands
 Commands()["crawl"]
 from aiohttp import connector
-from crawler.fetch.connect.tls.authorities import LateAuthorities
+from crawler.fetch.connect.tls.contexts import LateAuthorities
 assert isinstance(connector._SSL_CONTEXT_VERIFIED, LateAuthorities)
 assert not connector._SSL_CONTEXT_VERIFIED.is_loaded
 """

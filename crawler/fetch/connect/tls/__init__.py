@@ -1,7 +1,7 @@
 """TLS: how we speak it, and the sessions that spare us handshakes.
 
 A full handshake costs more processor time than all else of a small page, and asyncio resumes no session. `contexts`
-makes the one context of each kind of trust, for which `authorities` loads those of the system at the first connection.
+makes the one context of each kind of trust, which loads the authorities of the system at the first connection.
 `sessions` decides which session is kept for a host, and when it is used. `resuming` makes a context use them.
 
 A session is the server's word that it has proved its name before; when it is resumed, no certificate is sent or
