@@ -16,7 +16,6 @@ from typing import Final
 import msgspec
 
 from crawler.discover.focus import Focus
-from crawler.discover.links.details import link_details, stays_on
 from crawler.discover.links.external import ExternalLinks, external_redirect
 from crawler.discover.links.filter import LinkFilter, LinkRefusal, LinkRules
 from crawler.discover.links.followed import FollowedLinks
@@ -115,7 +114,7 @@ class ScopedDiscovery:
                 yield
             for place, href, _, judgement in zip(*judged(), strict=True):
                 link, target = links[place], judgement.target
-                if not isinstance(target, Target) or (not href and stays_on(parent, target, base_url)):
+                if not isinstance(target, Target) or (not href and _stays_on(parent, target, base_url)):
                     continue
                 if (unwanted_reason and unwanted_reason(link)) or (
                     is_repeat := is_repeat_of.get(target.canonical)
@@ -132,7 +131,43 @@ class ScopedDiscovery:
     def link_details(
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[LinkDetail]]:
-        return link_details(links, base_url, found, parent=parent, link_filter=self._filter)
+        unwanted_reason, others_left = self._filter.unwanted_reason, self._filter.max_links
+        followed = {*canonicals_of(found.urls), parent.canonical}
+        first = followed - {parent.canonical}
+        reasons = {url: str(reason) for url, reason in found.refusals}
+        reason_of: dict[str, str] = {}
+        """The reasons by canonical URL: `reasons` has only the first of several URLs with one canonical form."""
+        details: list[LinkDetail] = []
+        for step, judged in enumerate(self._filter.judge_each(links, base_url)):
+            if step:
+                yield
+            for place, href, _, judgement in zip(*judged(), strict=True):
+                link, target = links[place], judgement.target
+                if isinstance(target, BadUrl) or (not href and _stays_on(parent, target, base_url)):
+                    continue
+                canonical = target.canonical
+                refused: str | None = unwanted_reason(link) if unwanted_reason else None
+                if refused is None and canonical not in followed:
+                    refused = reasons.get(target.url) or reason_of.get(canonical) or judgement.refusal or "refused"
+                    reason_of.setdefault(canonical, refused)
+                if refused is None and canonical in first:
+                    first.remove(canonical)
+                elif others_left:
+                    others_left -= 1
+                else:
+                    continue
+                details.append(
+                    LinkDetail(
+                        url=target.url,
+                        canonical=None if canonical == target.url else canonical,
+                        kind=link.kind,
+                        text=link.text or None,
+                        rel=link.rel or None,
+                        fragment=link.href.partition("#")[2] or None,
+                        refused=None if refused is None else str(refused),
+                    )
+                )
+        return details
 
     def sitemaps(self, links: Sequence[Link], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, ROBOTS_TXT) or parent.url
@@ -217,6 +252,11 @@ class ScopedDiscovery:
         if len(self._chains) > _REMEMBERED_CHAINS:
             self._chains.popitem(last=False)
         return chain
+
+
+def _stays_on(page: CrawlUrl, target: Target, base_url: str) -> bool:
+    """Whether a link to a mere fragment leads to the page itself. A <base> may say that it leads to another one."""
+    return base_url == page.url or target.canonical == page.canonical
 
 
 def _count_reasons(refusals: Sequence[tuple[str, str]]) -> dict[str, int]:

@@ -2,5 +2,5 @@
 
 `cache` remembers the `judgement` of an href, because most links repeat. `filter` decides which links are followed from
 a page, `followed` collects them. `bulk` has the loops over all links, in C (`_bulk`) if it is compiled. `external`
-makes checks of those out of scope, `details` tells of each link what became of it.
+makes checks of those out of scope.
 """
