@@ -52,6 +52,24 @@ class Refers(Protocol):
         ...
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A page that a server does not take, though it takes others."""
+
+    number: int
+    url: str
+    why: str
+
+
+@runtime_checkable
+class LeavesOut(Protocol):
+    """What a sink may have beside the methods of `Sink`, if it leaves out pages that its server refuses."""
+
+    def tell_refusals(self, tell: Callable[[Refusal], object], /) -> None:
+        """From now on tell of each such page, instead of logging it. A repair, which can't wait until somebody has
+        changed the tables, goes on however many there are."""
+        ...
+
+
 Read = Callable[[Parameters, Any], AsyncIterator[Sequence[Written]]]
 Check = Callable[[Parameters, Any], Awaitable[None]]
 

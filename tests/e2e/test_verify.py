@@ -17,7 +17,10 @@ from crawler import Crawl
 from crawler.simweb.process import running
 from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.write.database import sqlite_file
+from crawler.write.database.sqlite import SqliteSink
+from crawler.write.descriptor import Refusal
 from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, assert_told, onceover, setting
+from tests.e2e.operating import command_here
 from tests.invoking import invoke
 
 SETTINGS = ("output.links=true", "output.warc_revisits=100", 'output.sinks=["sqlite"]')
@@ -232,6 +235,23 @@ def test_a_server_that_is_away_has_lost_nothing(crawl: Path) -> None:
         assert "See that its server runs and lets us in, then verify again" in ended.out
         assert "damaged" not in ended.out
         assert "missing" not in ended.out
+
+
+def test_pages_that_a_server_refuses_do_not_count_as_written_again(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_one(_: SqliteSink, tell: Callable[[Refusal], object]) -> None:
+        tell(Refusal(number=2, url="http://a.test/", why="it has no title"))
+
+    monkeypatch.setattr(SqliteSink, "tell_refusals", refuse_one, raising=False)
+    for number in (2, 3):
+        change_table(crawl, f"DELETE FROM pages WHERE number = {number}")
+    ended = command_here("inspect", str(crawl), "verify", "--repair")
+    assert ended.err == (
+        "the sink sqlite: 1 page written again\n"
+        "the sink sqlite: 1 page is left out, because the server refuses the row, as "
+        "that of http://a.test/ (number 2): it has no title\n"
+    )
 
 
 def test_a_database_that_somebody_has_locked_is_not_called_damaged(

@@ -40,8 +40,12 @@ async def repair(places: Places, say: Callable[[str], None]) -> None:
         with closing(_verification(places, list(states.values()))) as verification:
             async for _ in verification.problems():
                 pass
-            for name, count in (await verification.repair_sinks()).items():
-                say(f"{name}: {number_of(count, 'page')} written again")
+            for name, repaired in (await verification.repair_sinks()).items():
+                say(f"{name}: {number_of(repaired.written, 'page')} written again")
+                if (first := repaired.first) is not None:
+                    refused = number_of(repaired.refused, "page is", "pages are")
+                    why = f"that of {first.url} (number {first.number}): {first.why}"
+                    say(f"{name}: {refused} left out, because the server refuses the row, as {why}")
             if indexes := sum(repair_indexes(each.warc) for each in places.outputs):
                 say(f"{number_of(indexes, 'index', 'indexes')} made anew")
 

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
+import msgspec
+
 from config import Loaded
 from crawler.discover.marks import EXTERNAL, names_after_redirects
 from crawler.disk.directory import CrawlDirectory
@@ -22,6 +24,7 @@ from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import COPYLESS, MAIN_KINDS, UNARCHIVED_REASONS, fact_of
 from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
+from crawler.write.descriptor import LeavesOut, Refusal
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
 from frontier import Damaged, LedgerReads
@@ -33,6 +36,21 @@ _ARCHIVE: Final = "the archive"
 _UNNAMED: Final = f"{_ARCHIVE} does not have; if an earlier crawl has it, name that in output.dedupe_against"
 AT_ONCE: Final = 500
 """Pages that are written to a sink at the same time."""
+
+
+class Repaired(msgspec.Struct):
+    """What was written again to a sink. Counts of pages."""
+
+    written: int = 0
+    refused: int = 0
+    """Those that its server does not take are not written."""
+    first: Refusal | None = None
+    """The first of them."""
+
+    def note_refused(self, refusal: Refusal) -> None:
+        self.written -= 1
+        self.refused += 1
+        self.first = self.first or refusal
 
 
 class Verification:
@@ -98,31 +116,31 @@ class Verification:
             for source, name in ({int(Source.LEDGER): _LEDGER} | self._names).items()
         ]
 
-    async def repair_sinks(self) -> dict[str, int]:
-        """Write again, from the records, what sinks lack or have otherwise. Returns how many pages that were, by sink.
+    async def repair_sinks(self) -> dict[str, Repaired]:
+        """Write again, from the records, what sinks lack or have otherwise. Returns which pages that were, by sink.
         Call this once all problems are known. Raises `OSError` and `ConfigError`."""
         wanted = {
             name: source
             for source, name in self._names.items()
             if source >= Source.FIRST_SINK and self._facts.note_wanted(source)
         }
-        repaired = dict.fromkeys(wanted, 0)
+        repaired = {name: Repaired() for name in wanted}
         for output in self._outputs if Source.RECORDS in self._names else ():
             for sink in readable_sinks(self._loaded, output):
                 name = _name_of(sink)
                 if name in wanted and sink.open_to_repair is not None and output.records.is_dir():
                     async with sink.open_to_repair() as opened:
-                        repaired[name] += await self._write_again(opened, wanted[name], output)
+                        await self._write_again(opened, wanted[name], output, repaired[name])
         return repaired
 
-    async def _write_again(self, sink: Sink, source: int, output: CrawlDirectory) -> int:
+    async def _write_again(self, sink: Sink, source: int, output: CrawlDirectory, repaired: Repaired) -> None:
+        if isinstance(sink, LeavesOut):
+            sink.tell_refusals(repaired.note_refused)
         records = read_records(output.records, last_only=True)
         wanted = (record for record in records if self._facts.is_wanted(source, record.number))
-        count = 0
         while batch := list(islice(wanted, AT_ONCE)):
             await asyncio.gather(*(sink.write(None, record) for record in batch))
-            count += len(batch)
-        return count
+            repaired.written += len(batch)
 
     def close(self) -> None:
         self._facts.close()

@@ -1,7 +1,7 @@
 """Pages in tables of PostgreSQL."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -12,7 +12,7 @@ from msgspec import Meta
 from crawler.page import Fetched, PageRecord
 from crawler.write.database.batches import Batches
 from crawler.write.database.rows import RowOptions, row_of
-from crawler.write.descriptor import Descriptor, Parameters, Written
+from crawler.write.descriptor import Descriptor, Parameters, Refusal, Written
 
 _SECRETS: Final = frozenset({"password", "sslpassword"})
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -65,6 +65,9 @@ class PostgresSink:
 
     async def begin(self) -> None:
         await self._client.begin()
+
+    def tell_refusals(self, tell: Callable[[Refusal], object], /) -> None:
+        self._client.tell_refusals(tell)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         if self._closed:

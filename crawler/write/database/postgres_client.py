@@ -16,6 +16,7 @@ import msgspec
 from crawler.write.database.postgres_dsn import read_dsn
 from crawler.write.database.postgres_tables import COMMAND_TIMEOUT_S, check, prepare, read_pages, store
 from crawler.write.database.rows import COLUMNS, Row
+from crawler.write.descriptor import Refusal
 
 CONNECT_TIMEOUT_S: Final = 10.0
 FIRST_PAUSE_S: Final = 1.0
@@ -64,6 +65,11 @@ class PostgresClient:
         """A row that the server has taken."""
         self._left_out = 0
         """How many rows in a row."""
+        self._tell: Callable[[Refusal], object] | None = None
+
+    def tell_refusals(self, tell: Callable[[Refusal], object], /) -> None:
+        """See `LeavesOut`."""
+        self._tell = tell
 
     async def begin(self) -> None:
         """Connect, and make the tables. Raises ValueError if the configuration, a right or a table is wrong; a server
@@ -113,12 +119,16 @@ class PostgresClient:
             await self.store(rows[:middle])
             await self.store(rows[middle:])
             return
-        if self._left_out == MOST_LEFT_OUT or not await self._takes_another():
+        is_enough = self._tell is None and self._left_out == MOST_LEFT_OUT
+        if is_enough or not await self._takes_another():
             raise OSError(_told(error)) from error
         self._left_out += 1
+        if self._tell is not None:
+            self._tell(Refusal(number=rows[0].number, url=rows[0].values[_URL_AT], why=str(error.message)))
+            return
         _log.error(
-            "the sink postgres: %s (number %d) is left out, because the server refuses its row: %s; `onceover inspect "
-            "DIR verify --repair` stores it when the server takes it",
+            "the sink postgres: %s (number %d) is left out, because the server refuses its row: %s; when the server "
+            "takes it, `onceover inspect DIR verify --repair` stores it from its record, if the crawl writes records",
             rows[0].values[_URL_AT],
             rows[0].number,
             error.message,

@@ -72,6 +72,12 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
 
     Several parts of a crawl do this at the same time, so one waits for the other.
     """
+    for name in await _prepare(connection, schema):
+        _log.warning('the sink postgres: the table "%s".%s was missing, and is made anew', schema, name)
+
+
+async def _prepare(connection: asyncpg.Connection, schema: str) -> list[str]:
+    """Returns the tables that somebody has dropped."""
     if (encoding := await connection.fetchval("SHOW server_encoding")) != "UTF8":
         raise ValueError(
             f"expected a database with the encoding UTF8, found {encoding}, which can't hold all characters: "
@@ -80,7 +86,7 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
     await connection.execute(_LIMITS)
     async with _transaction(connection):
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"onceover schema {schema}")
-        await _migrate(connection, schema)
+        dropped = await _migrate(connection, schema)
     # A server that loses what it has acknowledged would lose pages that are done.
     if await connection.fetchval("SHOW synchronous_commit") == "off":
         await connection.execute("SET synchronous_commit = on")
@@ -89,6 +95,7 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
         f"CREATE TEMPORARY TABLE {_NEW_PAGES} ON COMMIT DELETE ROWS AS SELECT {_QUOTED} "  # noqa: S608  # our names
         f'FROM "{schema}".pages WITH NO DATA'
     )
+    return dropped
 
 
 async def check(
@@ -98,7 +105,7 @@ async def check(
     them."""
     transaction = connection.transaction()
     await transaction.start()
-    await prepare(connection, schema)
+    await _prepare(connection, schema)
     if row is None:
         values = tuple(_CHECKED if column.name == "number" else None for column in COLUMNS)
         row = Row(number=_CHECKED, values=values, links=None, size_bytes=0)
@@ -169,7 +176,8 @@ def _upsert(schema: str) -> str:
     )
 
 
-async def _migrate(connection: asyncpg.Connection, schema: str) -> None:
+async def _migrate(connection: asyncpg.Connection, schema: str) -> list[str]:
+    """Returns the tables that somebody has dropped."""
     exists = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f'"{schema}".schema_version')
     version = 0
     if exists:
@@ -179,7 +187,7 @@ async def _migrate(connection: asyncpg.Connection, schema: str) -> None:
             f'the tables in the schema "{schema}" have version {version}, and this onceover knows {VERSION}: use the '
             "version of onceover that made them, or name another schema"
         )
-    await _make_missing(connection, schema, is_new=not exists)
+    made = await _make_missing(connection, schema, is_new=not exists)
     # What is there already needs no right to change tables.
     known = await connection.fetch(
         "SELECT column_name::text FROM information_schema.columns WHERE table_schema = $1 AND table_name = 'pages'",
@@ -189,10 +197,12 @@ async def _migrate(connection: asyncpg.Connection, schema: str) -> None:
     for column in COLUMNS:
         if column.name not in present:
             await connection.execute(f'ALTER TABLE "{schema}".pages ADD COLUMN "{column.name}" {_TYPES[column.kind]}')
+    return made if exists else []
 
 
-async def _make_missing(connection: asyncpg.Connection, schema: str, *, is_new: bool) -> None:
-    """Make the tables that are not there: all, or those that somebody has dropped."""
+async def _make_missing(connection: asyncpg.Connection, schema: str, *, is_new: bool) -> list[str]:
+    """Make the tables that are not there: all, or those that somebody has dropped. Returns their names."""
+    made = []
     if is_new and not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema):
         await connection.execute(f'CREATE SCHEMA "{schema}"')
     for name, columns in _TABLES.items():
@@ -201,10 +211,10 @@ async def _make_missing(connection: asyncpg.Connection, schema: str, *, is_new: 
         await connection.execute(f'CREATE TABLE "{schema}".{name} ({columns})')
         for index in _INDEXES.get(name, ()):
             await connection.execute(f"CREATE INDEX {index.format(schema)}")
-        if not is_new:
-            _log.warning('the sink postgres: the table "%s".%s was missing, and is made anew', schema, name)
+        made.append(name)
     if is_new:
         await connection.execute(f'INSERT INTO "{schema}".schema_version VALUES ($1)', VERSION)  # noqa: S608  # checked
+    return made
 
 
 def _with_moments(values: tuple[Any, ...]) -> list[Any]:

@@ -25,7 +25,7 @@ from crawler.write.database.postgres_tables import (
     store,
 )
 from crawler.write.database.rows import Row, RowOptions, row_of
-from crawler.write.descriptor import Parameters
+from crawler.write.descriptor import Parameters, Refusal
 from tests.postgres import PostgresServer, owned_by_server, running_postgres
 from tests.unit.write.database.samples import rich_page
 
@@ -245,6 +245,37 @@ async def test_a_server_that_refuses_each_page_is_waited_for(
     await sink.aclose()
     assert numbers(server, "against") == [2, 5]
     assert [number for number in range(6) if f"(number {number}) is left out" in caplog.text] == [1, 3, 4]
+
+
+async def test_a_repair_is_told_of_all_pages_that_the_server_refuses_and_goes_on(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.write.database.postgres_client.MOST_LEFT_OUT", 2)
+    sink = open_sink(server.dsn, schema="repaired")
+    await sink.begin()
+    server.query("ALTER TABLE repaired.pages ADD CHECK (title <> 'bad')")
+    refused: list[Refusal] = []
+    sink.tell_refusals(refused.append)
+    for number in range(1, 6):
+        await sink.write(*rich_page(number, title="bad" if number < 5 else "good"))
+    await sink.aclose()
+    assert numbers(server, "repaired") == [5]
+    assert [each.number for each in refused] == [1, 2, 3, 4]
+    assert "violates check constraint" in refused[0].why
+    assert caplog.messages == []
+
+
+async def test_a_check_that_is_taken_back_tells_of_no_table_that_it_makes(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink = open_sink(server.dsn, schema="checked")
+    await sink.begin()
+    await sink.aclose()
+    server.query("DROP TABLE checked.links")
+    client = PostgresClient(Target(dsn=server.dsn, password_file=None, schema="checked", crawl="docs"))
+    await client.check()
+    assert caplog.messages == []
+    assert server.query("SELECT to_regclass('checked.links') IS NULL") == [["t"]]
 
 
 @pytest.mark.parametrize("table", ["links", "pages"])
