@@ -85,6 +85,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """None if all parts are on this machine."""
     retired: Retired | None = None
     """None if it never was on many machines, or is now."""
+    is_given_up: bool = False  # of a division: its parts are being deleted, so that it can't go on
 
     @classmethod
     def begin(cls, parts: int) -> Self:

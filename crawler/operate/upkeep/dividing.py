@@ -12,7 +12,6 @@ was noted, and before anything else is changed: from then on no machine runs a c
 is on one machine, until it is registered again.
 """
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Final, Protocol
 import msgspec
 
 from config import Loaded, render_run
+from crawler.disk.clearing import delete_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
@@ -95,37 +95,48 @@ async def divide(path: Path, parts: int, *, progress: Progress, register: Machin
     if part_at(path) is not None:
         raise Refused(f"{path} is one part of a crawl: name the directory of the whole crawl, which has it")
     _check_configured(path, parts)
+    done = None
+    while done is None:
+        _finish(path)
+        with _lock_all(path):
+            done = await _divide(path, parts, progress=progress, register=register)
     _finish(path)
-    with _lock_all(path):
-        if register is not None:
-            await register.learn()
-        loaded = _with_parts(path, parts)
-        layout, division = read_layout(path), read_division(path)
-        assert layout is None or layout.cluster is None or register is not None
-        before = 1 if layout is None else len(layout.parts)
-        if division is not None and len(division.parts) != parts:
-            given_up = _give_up(path, layout, division, loaded, parts)
-            if register is not None:
-                await register.revive(division.generation)
-            CrawlDirectory(path).division.unlink()
-            return given_up
-        if division is None and parts == before:
-            return Divided(parts=parts, parts_before=before, is_changed=False)
-        if division is None:
-            division = _begin(path, layout, loaded, parts)
-        if register is not None:
-            await register.retire(division.generation)
-        use_suffixes_of(CrawlDirectory(path))
-        job = _job(path, layout, division, loaded, progress)
-        done = await _regroup(path, job, division, loaded, register)
-        divide_fingerprints(
-            [CrawlDirectory(each).fingerprints for each in _directories(path, layout)],
-            [CrawlDirectory(each).fingerprints for each in division.directories(path)],
-            owner_of=job.routing.owner_of_settled,
-            progress=lambda count: progress("fingerprints divided", count),
-        )
-        write_layout(path, division)
-    _finish(path)
+    return done
+
+
+async def _divide(path: Path, parts: int, *, progress: Progress, register: MachinesRegister | None) -> Divided | None:
+    """Divide a locked crawl. None if a division that had been given up was in the way, and is gone now."""
+    if register is not None:
+        await register.learn()
+    loaded = _with_parts(path, parts)
+    layout, division = read_layout(path), read_division(path)
+    assert layout is None or layout.cluster is None or register is not None
+    before = 1 if layout is None else len(layout.parts)
+    if division is not None and (division.is_given_up or len(division.parts) != parts):
+        job = _job(path, layout, division, loaded, lambda _what, _count: None)
+        if not division.is_given_up and parts != before:
+            raise Refused(
+                f"the crawl in {path} is being divided into {number_of(len(division.parts), 'part')}: go on with "
+                f"--into {len(division.parts)}, or leave it as it was with --into {before}"
+            )
+        await _give_up(path, job, division, loaded, register)
+        return Divided(parts=before, parts_before=before, is_changed=False) if parts == before else None
+    if division is None and parts == before:
+        return Divided(parts=parts, parts_before=before, is_changed=False)
+    if division is None:
+        division = _begin(path, layout, loaded, parts)
+    if register is not None:
+        await register.retire(division.generation)
+    use_suffixes_of(CrawlDirectory(path))
+    job = _job(path, layout, division, loaded, progress)
+    done = await _regroup(path, job, division, loaded, register)
+    divide_fingerprints(
+        [CrawlDirectory(each).fingerprints for each in _directories(path, layout)],
+        [CrawlDirectory(each).fingerprints for each in division.directories(path)],
+        owner_of=job.routing.owner_of_settled,
+        progress=lambda count: progress("fingerprints divided", count),
+    )
+    write_layout(path, division)
     return Divided(
         parts=parts,
         parts_before=before,
@@ -227,7 +238,6 @@ async def _regroup(
 ) -> Regrouped:
     upkeep = frontier_backend(loaded.config).upkeep
     assert upkeep.regroup is not None
-    assert upkeep.abandon is not None
     with ExitStack() as stack:
         for target in division.directories(path):
             if not (lock := CrawlDirectory(target)).lock.exists():
@@ -242,32 +252,24 @@ async def _regroup(
             ) from error
         except Exception as error:
             if isinstance(error, StoreFailed) or not isinstance(error, OSError):
-                upkeep.abandon(job)
-                _delete(path, division)
-                if register is not None:
-                    await register.revive(division.generation)
-                CrawlDirectory(path).division.unlink()
+                await _give_up(path, job, division, loaded, register)
             raise
 
 
-def _give_up(path: Path, layout: Layout | None, division: Layout, loaded: Loaded, parts: int) -> Divided:
-    """Leave the crawl as it was, as it is to have the parts that it has."""
-    before, wanted = len(_directories(path, layout)), len(division.parts)
-    if parts != before:
-        raise Refused(
-            f"the crawl in {path} is being divided into {number_of(wanted, 'part')}: go on with --into {wanted}, or "
-            f"leave it as it was with --into {before}"
-        )
+async def _give_up(
+    path: Path, job: Regrouping, division: Layout, loaded: Loaded, register: MachinesRegister | None
+) -> None:
+    """Leave the crawl as it was. The note stays until the new parts are deleted, and says that the division can't go
+    on: if this is stopped, some of them may be gone, and others look complete."""
+    write_division(path, msgspec.structs.replace(division, is_given_up=True))
     abandon = frontier_backend(loaded.config).upkeep.abandon
     assert abandon is not None
-    abandon(_job(path, layout, division, loaded, lambda _what, _count: None))
-    _delete(path, division)
-    return Divided(parts=before, parts_before=before, is_changed=False)
-
-
-def _delete(path: Path, division: Layout) -> None:
-    for target in division.directories(path):
-        shutil.rmtree(target, ignore_errors=True)
+    abandon(job)
+    for target in filter(Path.exists, division.directories(path)):
+        delete_crawl(CrawlDirectory(target))
+    if register is not None:
+        await register.revive(division.generation)
+    CrawlDirectory(path).division.unlink()
 
 
 def _finish(path: Path) -> None:

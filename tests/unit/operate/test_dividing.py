@@ -1,5 +1,6 @@
 """`onceover parts` divides a crawl anew, and goes on wherever it was stopped."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from config import load
 from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import part_directories, read_division, read_layout, record_directories
+from crawler.disk.layout import part_directories, read_division, read_layout, record_directories, write_layout
 from crawler.operate.upkeep import dividing
 from crawler.parts.ownership import Ownership
 from crawler.repeats.stored import StoredFingerprints, read_fingerprints
@@ -207,6 +208,27 @@ def test_a_division_into_another_number_goes_on_or_is_given_up(
     assert ledger(crawl) == before
     assert_sound(crawl)
     assert not list(crawl.directory.glob("part*"))
+
+
+@pytest.mark.parametrize("into", [3, 2, 1])
+@pytest.mark.parametrize("step", ["rmtree", "delete_crawl"])
+def test_a_division_that_is_given_up_cant_go_on_when_some_of_its_parts_are_gone(
+    crawl: StoredCrawl, monkeypatch: pytest.MonkeyPatch, step: str, into: int
+) -> None:
+    before = ledger(crawl)
+    with monkeypatch.context() as patched:
+        patched.setattr(dividing, "write_layout", stopping(write_layout, crawl, after=False))
+        stop(crawl, 3)
+    place = {"rmtree": shutil, "delete_crawl": dividing}[step]
+    with monkeypatch.context() as patched:
+        patched.setattr(place, step, stopping(getattr(place, step), crawl, after=True))
+        stop(crawl, 1)
+    assert parts(crawl, into).code == COMPLETE
+    assert len(part_directories(crawl.directory)) == into
+    assert ledger(crawl) == before
+    assert_sound(crawl)
+    assert parts(crawl, 1).code == COMPLETE
+    assert read_division(crawl.directory) is None
 
 
 def test_a_full_disk_leaves_a_choice(crawl: StoredCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
