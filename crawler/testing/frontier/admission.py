@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from crawler.testing.frontier.crawls import DONE, Crawl, drain, next_lease, page, pages, settle, urls_of
+from crawler.testing.frontier.crawls import DONE, Crawl, drain, entry_of, next_lease, page, pages, settle, urls_of
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Frontier, Outcome, UrlState
 
@@ -70,9 +70,7 @@ class AdmissionTests:
         url, other = page("a", via="http://seed.test/"), page("b")
 
         async def hit_count(frontier: Frontier) -> int:
-            entry = await frontier.status_of(url.canonical)
-            assert entry is not None
-            return entry.hit_count
+            return (await entry_of(frontier, url.canonical)).hit_count
 
         async with crawl.opened() as frontier:
             await frontier.add([msgspec.structs.replace(url, link_count=2), other])
@@ -94,8 +92,7 @@ class AdmissionTests:
             assert await hit_count(frontier) == 12
             await frontier.add([url], force=True)
             await settle(frontier, await next_lease(frontier))
-            entry = await frontier.status_of(other.canonical)
-            assert entry is not None
+            entry = await entry_of(frontier, other.canonical)
             assert (entry.hit_count, await hit_count(frontier)) == (3, 12)
 
     @in_virtual_time
@@ -133,6 +130,5 @@ class AdmissionTests:
             await frontier.add([odd])
             outcome = Outcome(state=UrlState.DONE, status=200, etag='"\udcff"', last_modified="\udc80", reason="\ud800")
             await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
-            entry = await frontier.status_of("http://a.test/")
-            assert entry is not None
+            entry = await entry_of(frontier, "http://a.test/")
             assert entry.status == 200

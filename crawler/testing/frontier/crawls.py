@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from crawler.testing.visited.making import make_own
-from frontier import CrawlUrl, Frontier, Lease, Outcome, UrlState
+from frontier import CrawlUrl, Frontier, Lease, LedgerEntry, Outcome, UrlState
 from frontier.queues.settings import QueueSettings
 from frontier.state import FrontierState
 from visited import VisitedSet, VisitedStats
@@ -269,6 +269,13 @@ async def no_lease_for(frontier: Frontier, seconds: float) -> bool:
 
 async def settle(frontier: Frontier, lease: Lease, cooldown_s: float = 0.0) -> None:
     await frontier.done(lease, cooldown_s=cooldown_s, outcome=DONE)
+
+
+async def entry_of(frontier: Frontier, canonical: str) -> LedgerEntry:
+    """What the ledger says of a URL, which it must know."""
+    entry = await frontier.status_of(canonical)
+    assert entry is not None
+    return entry
 
 
 async def drain(frontier: Frontier) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, no_lease_for, now, page, settle
+from crawler.testing.frontier.crawls import START, Crawl, drain, entry_of, next_lease, no_lease_for, now, page, settle
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Frontier, LastVisit, LedgerEntry, Outcome, Recrawling, Revisiting, UrlState
 
@@ -25,8 +25,7 @@ class ForcingTests:
             assert await frontier.add([page("a")], force=True) == 1
             stats = frontier.describe()
             assert (stats.admitted, stats.done, stats.pending) == (1, 0, 1)
-            entry = await frontier.status_of("http://a.test/")
-            assert entry is not None
+            entry = await entry_of(frontier, "http://a.test/")
             assert (entry.state, entry.number, entry.found_at) == (UrlState.PENDING, 2, START)
             assert await drain(frontier) == ["http://a.test/"]
             assert frontier.describe().done == 1
@@ -89,8 +88,7 @@ class ForcingTests:
                 frontier.release(lease, cooldown_s=3)
             stats = frontier.describe()
             assert (stats.admitted, stats.pending, stats.done, stats.retrying) == (2, 2, 0, 0)
-            entry = await frontier.status_of(lease.url.canonical)
-            assert entry is not None
+            entry = await entry_of(frontier, lease.url.canonical)
             assert (entry.state, entry.number) == (UrlState.PENDING, 3)
         async with crawl.opened(per_queue=per_queue) as frontier:
             fetched = await drain(frontier)
@@ -153,8 +151,7 @@ class ForcingTests:
                 await frontier.done(lease, cooldown_s=0, outcome=outcome)
                 await _recrawling(frontier).readmit([url], whole=visit % 2 == 0)
             await settle(frontier, await next_lease(frontier))
-            entry = await frontier.status_of("http://a.test/")
-            assert entry is not None
+            entry = await entry_of(frontier, "http://a.test/")
             assert (entry.visits, entry.depth, entry.kind) == (21, 3, "embed")
             intervals = [visit * visit - (visit - 1) ** 2 for visit in range(20)]
             assert entry.history == tuple(

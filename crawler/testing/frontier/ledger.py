@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, page, pages, settle, urls_of
+from crawler.testing.frontier.crawls import START, Crawl, drain, entry_of, next_lease, page, pages, settle, urls_of
 from crawler.testing.loops import in_virtual_time
 from crawler.testing.visited.making import make_own
 from frontier import CrawlUrl, FrontierStats, Outcome, UrlBatch, UrlState
@@ -78,16 +78,14 @@ class LedgerTests:
             await frontier.add([page("a", path, via="http://seed.test/") for path in ("1", "2", "3", "4", "5", "6")])
             for path, outcome in outcomes.items():
                 await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
-                entry = await frontier.status_of(f"http://a.test/{path}")
-                assert entry is not None
+                entry = await entry_of(frontier, f"http://a.test/{path}")
                 for name in ("state", "status", "reason", "fetched_at", "digest", "etag", "last_modified"):
                     assert getattr(entry, name) == getattr(outcome, name)
                 assert (entry.via, entry.found_at, entry.number) == ("http://seed.test/", START, int(path))
             await frontier.retry(await next_lease(frontier), after_s=9, cooldown_s=0, reason="503")
             await next_lease(frontier)
             for path, reason in (("4", "503"), ("5", None), ("6", None)):
-                entry = await frontier.status_of(f"http://a.test/{path}")
-                assert entry is not None
+                entry = await entry_of(frontier, f"http://a.test/{path}")
                 assert (entry.state, entry.via, entry.number, entry.reason) == (
                     UrlState.PENDING,
                     "http://seed.test/",

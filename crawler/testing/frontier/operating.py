@@ -8,6 +8,7 @@ from crawler.testing.frontier.crawls import (
     START,
     Crawl,
     drain,
+    entry_of,
     hosts_of,
     next_lease,
     no_lease_for,
@@ -172,8 +173,7 @@ class OperatingTests(FrontierSuite):
             assert await drain(frontier) == ["http://a.test/0", "http://a.test/3"]
             stats = frontier.describe()
             assert (stats.admitted, stats.done, stats.failed, stats.excluded) == (4, 2, 1, 1)
-            entry = await frontier.status_of("http://a.test/1")
-            assert entry is not None
+            entry = await entry_of(frontier, "http://a.test/1")
             assert (entry.state, entry.status, entry.number) == (UrlState.FAILED, 200, 2)
         await crawl.check()
         async with crawl.opened() as frontier:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.testing.frontier.crawls import DONE, drain, next_lease, page
+from crawler.testing.frontier.crawls import DONE, drain, entry_of, next_lease, page
 from crawler.testing.loops import in_virtual_time
 from frontier import Lease, Outcome, UrlState
 from frontier.shell import QueueFrontier
@@ -148,8 +148,7 @@ async def storm(directory: Path, kills: int, *, durability: str) -> None:
         await check(directory)
         async with Crawl(directory).opened() as frontier:
             for url in added:
-                entry = await frontier.status_of(url)
-                assert entry is not None
+                entry = await entry_of(frontier, url)
                 if url in done:
                     assert entry.state is UrlState.DONE
             stats = frontier.describe()

@@ -15,7 +15,7 @@ import plyvel
 import pytest
 
 from crawler.testing.disks import mounted
-from crawler.testing.frontier.crawls import DONE, SlowSet, drain, next_lease, now, page, pages, turns
+from crawler.testing.frontier.crawls import DONE, SlowSet, drain, entry_of, next_lease, now, page, pages, turns
 from crawler.testing.loops import in_virtual_time
 from crawler.testing.timeouts import MAX_WAIT_S
 from frontier import FrontierStats, Lease, StoreFailed, StoreRefused, UrlState
@@ -207,16 +207,14 @@ async def test_a_damaged_ledger_entry_is_set_aside_and_its_url_stays_known(tmp_p
     damage(tmp_path, b"Lhttp://h0.test/p1", lambda _: garbage)
     async with Crawl(tmp_path).opened() as frontier:
         for path in ("p0", "p1"):
-            entry = await frontier.status_of(f"http://h0.test/{path}")
-            assert entry is not None
+            entry = await entry_of(frontier, f"http://h0.test/{path}")
             assert (entry.state, entry.reason) == (UrlState.FAILED, "its record in the ledger was damaged")
         assert await frontier.add(pages(1, 3)) == 0
     assert (await check(tmp_path)).urls == 3
     async with Crawl(tmp_path).opened() as frontier:
         assert await drain(frontier) == ["http://h0.test/p1", "http://h0.test/p2"]
         assert frontier.describe().quarantined == 2
-        entry = await frontier.status_of("http://h0.test/p1")
-        assert entry is not None
+        entry = await entry_of(frontier, "http://h0.test/p1")
         assert entry.state is UrlState.DONE
         assert await frontier.add([page("h0", "p0")], force=True) == 1
         assert await frontier.forget(["http://h0.test/p1"]) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.testing.frontier.crawls import DONE, page, pages
+from crawler.testing.frontier.crawls import DONE, entry_of, page, pages
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, StoreFull
 from frontier.leveldb.format.keys import links_key
@@ -178,8 +178,7 @@ async def test_counts_are_forgotten_with_their_urls(tmp_path: Path) -> None:
         await frontier.add([page("a")])
         assert await frontier.forget([page("a").canonical]) == 1
         await frontier.add([page("a")])
-        entry = await frontier.status_of(page("a").canonical)
-        assert entry is not None
+        entry = await entry_of(frontier, page("a").canonical)
         assert entry.hit_count == 1
 
 

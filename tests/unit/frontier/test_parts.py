@@ -11,7 +11,7 @@ import msgspec
 import plyvel
 import pytest
 
-from crawler.testing.frontier.crawls import DONE, drain, next_lease, no_lease_for, now, page
+from crawler.testing.frontier.crawls import DONE, drain, entry_of, next_lease, no_lease_for, now, page
 from crawler.testing.loops import in_event_loop, in_virtual_time
 from frontier import (
     MAX_LINEAGE,
@@ -175,8 +175,7 @@ async def test_parcels_are_admitted_with_their_position_and_twice_changes_nothin
         assert own.links.transitions == transitions + 1
         assert own.links.positions() == {(1, 9): 2}
         assert own.frontier.describe().admitted == 2
-        entry = await own.frontier.status_of("http://a.test/1")
-        assert entry is not None
+        entry = await entry_of(own.frontier, "http://a.test/1")
         assert entry.hit_count == 2
 
 

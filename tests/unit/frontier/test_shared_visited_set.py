@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from crawler.testing.frontier.crawls import entry_of
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.testing.visited.making import domain_of, host_of
 from crawler.wiring.components.visited_servers import connect_redis
@@ -282,8 +283,7 @@ async def test_a_crawl_whose_answer_is_lost_after_the_stop_asks_nothing_more_and
     again = Crawler(tmp_path / "1", server)
     frontier = await again.open()
     assert again.ledger == ["1", "2", "3"]
-    entry = await frontier.status_of(pages(1)[0].canonical)
-    assert entry is not None
+    entry = await entry_of(frontier, pages(1)[0].canonical)
     assert entry.hit_count == 2
     assert await shared_answers(server, 2, 3, 4) == [False, False, True]
     await again.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawler.testing.frontier.crawls import page
+from crawler.testing.frontier.crawls import entry_of, page
 from crawler.testing.loops import in_virtual_time
 from frontier import StoreFailed, StoreFull
 from frontier.memory.store import MemoryStore
@@ -85,8 +85,7 @@ async def test_links_that_were_met_just_now_are_counted_and_not_asked_about() ->
     frontier = await QueueFrontier.open(MemoryStore(), RecentUrls(visited, size=100))
     assert [await frontier.add([url, page("b")]) for _ in range(3)] == [2, 0, 0]
     assert visited.asked == 1
-    entry = await frontier.status_of(url.canonical)
-    assert entry is not None
+    entry = await entry_of(frontier, url.canonical)
     assert entry.hit_count == 3
     assert visited.describe().count == 2
     await frontier.aclose()
