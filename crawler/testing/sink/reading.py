@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from crawler.page import Fetched, PageRecord
@@ -51,10 +52,10 @@ class ReadingTests(SinkSuite):
     async def _read(self, directory: Path, records: Mapping[int, PageRecord]) -> dict[int, Written]:
         """What was read, by number. A digest that the sink does not keep is taken from the record."""
         found = {row.number: row async for rows in self.read_written(directory) for row in rows}
-        return {
-            number: row if row.digest is not None or number not in records else _with_digest(row, records[number])
-            for number, row in found.items()
-        }
+        for number, row in found.items():
+            if row.digest is None and number in records:
+                found[number] = msgspec.structs.replace(row, digest=records[number].digest)
+        return found
 
 
 class _Remembering:
@@ -72,12 +73,7 @@ class _Remembering:
         await self._sink.aclose()
 
     def written(self) -> dict[int, Written]:
-        return {number: _written(record) for number, record in self.records.items()}
-
-
-def _written(record: PageRecord) -> Written:
-    return Written(record.number, record.url, record.state, record.status, record.digest)
-
-
-def _with_digest(row: Written, record: PageRecord) -> Written:
-    return Written(row.number, row.url, row.state, row.status, record.digest)
+        return {
+            number: Written(number, record.url, record.state, record.status, record.digest)
+            for number, record in self.records.items()
+        }
