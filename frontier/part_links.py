@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from frontier.parts.parcels import decode_parcels
+from frontier.parts.parcels import decode_parcel
 from frontier.parts.protocol import Allowance, Misrouted, Place
 from frontier.records import InboxPosition, Transit
 from frontier.sending.outgoing import Outgoing
@@ -117,7 +117,7 @@ class StoredPartLinks:
     # in
 
     async def admit(self, sender: int, place: Place, parcels: Sequence[bytes], /) -> int:
-        urls = decode_parcels(parcels)
+        urls = [url for parcel in parcels for url in decode_parcel(parcel)]
         for url in urls:
             if (owner := self._outgoing.owner(url.queue_key)) != self.part.number:
                 raise Misrouted(

@@ -4,7 +4,7 @@ A parcel begins with the number of its form, so that a later version knows what 
 the receiver can't find out itself: not its validators, which are in the receiver's ledger, and not its attempts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 
 import msgspec
@@ -66,11 +66,6 @@ def decode_parcel(parcel: bytes) -> list[CrawlUrl]:
         return [_from_record(record) for record in _decode(parcel).urls]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"a parcel of links can't be read: {error}") from error
-
-
-def decode_parcels(parcels: Sequence[bytes]) -> list[CrawlUrl]:
-    """The URLs of several parcels, in order. Raises ValueError if one can't be read."""
-    return [url for parcel in parcels for url in decode_parcel(parcel)]
 
 
 def _to_record(url: CrawlUrl) -> _Url:

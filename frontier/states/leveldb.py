@@ -28,10 +28,6 @@ from visited import VisitedSet
 LevelDBState = StoreState[LevelDBStore]
 
 
-def open_leveldb_state(parameters: Parameters, _: NoOptions) -> LevelDBState:
-    return StoreState(_open_store(parameters), parameters)
-
-
 def _open_store(parameters: Parameters) -> LevelDBStore:
     if parameters.directory is None:
         raise ValueError("leveldb needs a directory, found none")
@@ -114,7 +110,7 @@ def _set_lineage(directory: Path, lineage: int) -> None:
 
 DESCRIPTOR = Descriptor(
     name="leveldb",
-    make=open_leveldb_state,
+    make=lambda parameters, _options: StoreState(_open_store(parameters), parameters),
     needs=frozenset({"directory"}),
     min_free_bytes=SPACE_TO_REOPEN_BYTES,
     asks_servers=True,

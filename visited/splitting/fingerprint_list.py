@@ -52,8 +52,10 @@ class FingerprintList:
             start += len(part)
             if self._tail_count == len(self._tail):
                 self.flush()
-                if self._tail_count:
-                    self._grow_tail()
+                if self._tail_count:  # the disk is full
+                    tail = _allocate(len(self._tail) + self._wanted_tail)
+                    tail[: self._tail_count] = self._tail[: self._tail_count]
+                    self._tail = tail
 
     def flush(self) -> None:
         """Write the tail as a run. It stays in memory if the disk is full."""
@@ -95,11 +97,6 @@ class FingerprintList:
         self._tail_count = 0
         if not len(self._tail) <= self._wanted_tail <= len(self._tail) * 1.25:
             self._tail = _allocate(self._wanted_tail)
-
-    def _grow_tail(self) -> None:
-        tail = _allocate(len(self._tail) + self._wanted_tail)
-        tail[: self._tail_count] = self._tail[: self._tail_count]
-        self._tail = tail
 
     @property
     def _wanted_tail(self) -> int:
