@@ -53,12 +53,12 @@ def is_demo(path: Path) -> bool:
 
 def how_to_run_machine(path: Path, cluster: ClusterPlace) -> str:
     """The same for a machine that has parts of a crawl on many."""
-    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}{exchange_options(_stored_exchange(path))}"
+    server = f"{shlex.quote(cluster.url)}{prefix_option(cluster.prefix)}{exchange_options(stored_exchange(path))}"
     return f"onceover crawl --cluster {server} --dir {shlex.quote(str(path))}"
 
 
-def _stored_exchange(path: Path) -> dict[str, object]:
-    """How the last run reached the server."""
+def stored_exchange(path: Path) -> dict[str, object]:
+    """How the last run in a directory reached the server; empty if its configuration can't be read."""
     import tomllib  # noqa: PLC0415 - other crawls have nothing to read
 
     try:

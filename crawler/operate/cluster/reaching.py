@@ -2,7 +2,6 @@
 
 import os
 import socket
-import tomllib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from config import ConfigError, Loaded
 from crawler.cluster.values import Forgotten
 from crawler.codes.exit_codes import FAILED
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.going_on import stored_exchange
 from crawler.disk.layout import read_layout
 from crawler.operate.refused import Refused
 from crawler.wiring.components.exchanging import checked_redis
@@ -41,12 +41,11 @@ def settings_of_machine(directory: Path, settings: Sequence[str] = ()) -> Loaded
     given = {setting.partition("=")[0].strip() for setting in settings}
     stored = {"backend": "redis", "url": layout.cluster.url, "prefix": layout.cluster.prefix}
     exchange = {key: value for key, value in stored.items() if f"exchange.{key}" not in given}
-    file = CrawlDirectory(directory).configuration
     try:
-        return _load(file, exchange, settings)
+        return _load(CrawlDirectory(directory).configuration, exchange, settings)
     except ConfigError:
         # Other settings of the crawl may be refused here. They do not matter to reach the server, and to mend them.
-        return _load(None, {**_exchange_in(file), **exchange}, settings)
+        return _load(None, {**stored_exchange(directory), **exchange}, settings)
 
 
 def _load(file: Path | None, exchange: Mapping[str, object], settings: Sequence[str]) -> Loaded:
@@ -57,15 +56,6 @@ def _load(file: Path | None, exchange: Mapping[str, object], settings: Sequence[
         environ=os.environ,
         require_seeds=False,
     )
-
-
-def _exchange_in(file: Path) -> Mapping[str, object]:
-    """What a configuration says of the server; nothing if it can't be read."""
-    try:
-        found = tomllib.loads(file.read_text(encoding="utf-8")).get("exchange")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 @asynccontextmanager
