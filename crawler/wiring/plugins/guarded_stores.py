@@ -5,7 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from visited import LocalSet, SharedSet, VisitedStats, WrongValue, is_prompt, li
 from visited.descriptor import Cost
 
 _PLAIN: Final = frozenset({bool})
+_Value = TypeVar("_Value", bound=msgspec.Struct)
 
 
 def guarded_set(visited: LocalSet, title: str) -> LocalSet:
@@ -51,11 +52,7 @@ class GuardedSet:
         return list_urls(self._visited)
 
     def describe(self) -> VisitedStats:
-        stats = checked(self._visited.describe(), VisitedStats, "from describe", self._title)
-        try:
-            return msgspec.convert(msgspec.structs.asdict(stats), VisitedStats)
-        except msgspec.ValidationError as error:
-            raise failed(self._title, f"wrong VisitedStats from describe: {error}") from error
+        return _checked_fields(self._visited.describe(), VisitedStats, "describe", self._title)
 
     def dump(self, file: BinaryIO, /) -> None:
         with self._named():
@@ -125,14 +122,15 @@ def guarded_read(read: Read, title: str) -> Read:
         async for rows in found:
             if not isinstance(rows, Iterable):
                 raise failed(title, f"expected batches of Written from read, found {type(rows).__name__}")
-            yield [_checked(row, title) for row in rows]
+            yield [_checked_fields(row, Written, "read", title) for row in rows]
 
     return read_checked
 
 
-def _checked(row: Any, title: str) -> Written:
-    written = checked(row, Written, "from read", title)
+def _checked_fields(value: Any, expected: type[_Value], function: str, title: str) -> _Value:
+    """What a function of a plug-in has returned, as `checked`, with fields of the expected types."""
+    found = checked(value, expected, f"from {function}", title)
     try:
-        return msgspec.convert(msgspec.structs.asdict(written), Written)
+        return msgspec.convert(msgspec.structs.asdict(found), expected)
     except msgspec.ValidationError as error:
-        raise failed(title, f"wrong Written from read: {error}") from error
+        raise failed(title, f"wrong {expected.__name__} from {function}: {error}") from error
