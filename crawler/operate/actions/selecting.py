@@ -3,19 +3,22 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
+from config import Loaded
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
 from crawler.discover.scope import pattern_search
+from crawler.operate.actions.noting import note_recrawl
 from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recrawling
 from crawler.wiring.components import discovering
 from crawler.wiring.revisiting import UrlsAgain
-from frontier import Damaged, KnownUrl, LedgerEntry, LedgerReads, UrlState
+from frontier import Damaged, KnownUrl, LedgerEntry, LedgerReads, Recrawling, UrlState
 from visited import CannotForget
 
 CHANGED_TOGETHER: Final = 100
@@ -27,12 +30,38 @@ _MAX_LOOKED_AT: Final = 20_000
 _LAST: Final = "\U0010ffff"
 
 _Change = Callable[[Sequence[LedgerEntry]], Awaitable[int]]
+_Piece = Callable[[LedgerReads, str], Awaitable[Selected]]
 
 
 async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
-    again = UrlsAgain(crawl.loaded)
     frontier = await recrawling(crawl)
+    ledger = ledger_reads(crawl)
+    queue = queued_again(crawl.loaded, frontier, request)
+    if not request.after:
+        stats = crawl.status().frontier
+        is_first = not (stats.queued or stats.retired or stats.in_process)
+        note_recrawl(crawl.directory.recrawls, request, is_first=is_first)
+    return await queue(ledger, request.after)
+
+
+async def recrawl_noted(loaded: Loaded, ledger: LedgerReads, frontier: Recrawling, noted: Sequence[Recrawl]) -> int:
+    """Enqueue again what earlier recrawls have, as far as it was not visited since. Returns how many URLs these are."""
+    taken = 0
+    for each in sorted(noted, key=lambda each: not each.whole):  # the first one says how a page is asked for
+        with suppress(Refused):  # somebody has changed the file: no reason to keep a crawl from being rebuilt
+            queue = queued_again(loaded, frontier, each)
+            after: str | None = ""
+            while after is not None:
+                found = await queue(ledger, after)
+                taken, after = taken + found.taken, found.after
+    return taken
+
+
+def queued_again(loaded: Loaded, frontier: Recrawling, request: Recrawl) -> _Piece:
+    """A function that enqueues a piece of the URLs of a request again, from a place of the ledger on. Raises
+    `Refused`."""
+    again = UrlsAgain(loaded)
 
     async def readmit(entries: Sequence[LedgerEntry]) -> int:
         urls = [url for entry in entries if (url := again.url(entry)) is not None]
@@ -41,8 +70,8 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     def may_be_fetched(entry: LedgerEntry) -> bool:
         return request.which.excluded or entry.state is not UrlState.EXCLUDED
 
-    chosen = _Chosen(crawl, request.which, is_wanted=may_be_fetched)
-    return await _work_on(ledger_reads(crawl), chosen, request.after, readmit)
+    chosen = _Chosen(loaded, request.which, is_wanted=may_be_fetched)
+    return lambda ledger, after: _work_on(ledger, chosen, after, readmit)
 
 
 async def forget_selected(crawl: OperatedCrawl, request: ForgetSelected) -> Selected:
@@ -56,7 +85,7 @@ async def forget_selected(crawl: OperatedCrawl, request: ForgetSelected) -> Sele
         except CannotForget as error:
             raise Refused(f"not all was forgotten: {error}") from error
 
-    chosen = _Chosen(crawl, request.which, is_wanted=lambda _: True)
+    chosen = _Chosen(crawl.loaded, request.which, is_wanted=lambda _: True)
     return await _work_on(ledger_reads(crawl), chosen, request.after, forget)
 
 
@@ -83,14 +112,14 @@ class _Found(msgspec.Struct):
 
 
 class _Chosen:
-    def __init__(self, crawl: OperatedCrawl, which: Selection, *, is_wanted: Callable[[LedgerEntry], bool]) -> None:
+    def __init__(self, loaded: Loaded, which: Selection, *, is_wanted: Callable[[LedgerEntry], bool]) -> None:
         try:
             self._search = pattern_search([which.matching] if which.matching else [], "the pattern")
         except ValueError as error:
             raise Refused(str(error)) from error
         self._which = which
         self._is_wanted = is_wanted
-        self._prefixes = _prefixes_of(crawl, which.host) if which.host else [""]
+        self._prefixes = _prefixes_of(loaded, which.host) if which.host else [""]
 
     def read(self, ledger: LedgerReads, after: str) -> _Found:
         """What is chosen behind a place, as much as a slice of time has room for."""
@@ -139,14 +168,14 @@ def _is_since(entry: LedgerEntry, moment: float, now: float) -> bool:
 _NOT_OF_HOSTS: Final = frozenset("/\\?#@")
 
 
-def _prefixes_of(crawl: OperatedCrawl, host: str) -> list[str]:
+def _prefixes_of(loaded: Loaded, host: str) -> list[str]:
     """What the canonical URLs of a host begin with, in the order of the ledger."""
     if set(host) & _NOT_OF_HOSTS:
         raise Refused(f"expected a host such as example.org, found {host!r}; select a part of its URLs by a pattern")
     found = []
     for scheme in ("http", "https"):
         try:
-            target = discovering.read_url(crawl.loaded.config, f"{scheme}://{host}/")
+            target = discovering.read_url(loaded.config, f"{scheme}://{host}/")
         except ValueError as error:
             raise Refused(f"expected a host such as example.org, found {host!r}: {error}") from error
         origin = "/".join(target.canonical.split("/", 3)[:3])

@@ -1,0 +1,48 @@
+"""The recrawls whose pages may still wait: `logs/recrawls.json`. A rebuild of the frontier queues these pages again, of
+which the output only tells when they were visited last."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.codes.unreadable import UNREADABLE
+from crawler.control.requests import Recrawl
+from crawler.files.content import read_file
+from crawler.files.replacing import replace_file
+from crawler.operate.refused import Refused
+
+_MOST: Final = 100
+"""So that who recrawls host by host, and never comes to an end, has no file that grows for ever."""
+
+
+def note_recrawl(path: Path, request: Recrawl, *, is_first: bool) -> None:
+    """Add a recrawl, before its pages are queued. It takes the place of an earlier one that selects the same.
+    `is_first` says that no page waits: those before are through. Raises `Refused`."""
+    which = request.which
+    # What is queued now was visited before now; what is visited later is through.
+    moment = time.time() if which.before is None else which.before
+    noted = msgspec.structs.replace(request, which=msgspec.structs.replace(which, before=moment), after="")
+    before = [] if is_first else read_recrawls(path)
+    others = [each for each in before if _kind(each) != _kind(noted)]
+    same = [each for each in before if _kind(each) == _kind(noted)]
+    latest = max([*same, noted], key=lambda each: each.which.before or 0.0)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        replace_file(path, msgspec.json.encode([*others, latest][-_MOST:]))
+    except OSError as error:
+        raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
+
+
+def read_recrawls(path: Path) -> list[Recrawl]:
+    """Those that were noted. A file that is damaged has none: what they had queued is then lost by a rebuild alone."""
+    try:
+        return msgspec.json.decode(read_file(path), type=list[Recrawl])
+    except (*UNREADABLE, OSError):
+        return []
+
+
+def _kind(request: Recrawl) -> tuple[object, ...]:
+    which = request.which
+    return which.matching, which.host, which.failed, which.excluded, request.whole

@@ -1,0 +1,89 @@
+"""What `recrawl` has queued is queued again when a frontier is rebuilt from the output."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.control.requests import Recrawl
+from crawler.control.selections import Selection
+from crawler.disk.clearing import clear_crawl
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.actions.noting import note_recrawl, read_recrawls
+from crawler.operate.refused import Refused
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
+
+
+def pending(crawl: StoredCrawl) -> set[str]:
+    return {str(line["url"]) for line in crawl.lines(crawl.run("frontier", "export", "DIR", "--pending"))}
+
+
+def rebuild(crawl: StoredCrawl) -> str:
+    ended = crawl.run("frontier", "rebuild", "DIR", "--from-records")
+    assert ended.code == 0, ended.err
+    return ended.err
+
+
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_what_waits_again_waits_after_a_rebuild(parts: int, tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=parts)
+    before = pending(crawl)
+    rebuild(crawl)
+    assert pending(crawl) == before
+    assert crawl.do("recrawl", "--failed").code == 0
+    assert crawl.do("recrawl", "--host", HOSTS[0], "--whole").code == 0
+    # Nothing is so old.
+    assert crawl.do("recrawl", "--matching", "/0$", "--older-than", "300000d").code == 0
+    queued = pending(crawl)
+    assert len(queued - before) == len(HOSTS) + SETTLED - 1
+    assert "queued again, as `recrawl` had done before" in rebuild(crawl)
+    assert pending(crawl) == queued
+    assert "queued again, as `recrawl` had done before" in rebuild(crawl)
+    assert pending(crawl) == queued
+    assert len(crawl.exported()) == len(HOSTS) * EACH
+    assert crawl.look("fsck").code == 0
+
+
+def test_a_list_that_is_damaged_or_names_no_pattern_keeps_no_crawl_from_being_rebuilt(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before, noted = pending(crawl), CrawlDirectory(crawl.directory).recrawls
+    for content in (b"[{", msgspec.json.encode([Recrawl(which=Selection(matching="("))])):
+        noted.parent.mkdir(exist_ok=True)
+        noted.write_bytes(content)
+        assert "recrawl" not in rebuild(crawl)
+        assert pending(crawl) == before
+
+
+def test_a_crawl_that_begins_anew_has_no_list(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    assert crawl.do("recrawl").code == 0
+    assert CrawlDirectory(crawl.directory).recrawls.exists()
+    with CrawlDirectory(crawl.directory) as directory:
+        clear_crawl(directory)
+        assert not directory.recrawls.exists()
+
+
+def test_a_selection_takes_the_place_of_an_earlier_one_and_is_through_when_nothing_waits(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "recrawls.json"
+    assert read_recrawls(path) == []
+    note_recrawl(path, Recrawl(which=Selection(host="a.test", before=2.0)), is_first=False)
+    note_recrawl(path, Recrawl(which=Selection(before=3.0)), is_first=False)
+    note_recrawl(path, Recrawl(which=Selection(host="a.test", before=1.0)), is_first=False)
+    assert [(each.which.host, each.which.before) for each in read_recrawls(path)] == [("", 3.0), ("a.test", 2.0)]
+    for number in range(200):
+        note_recrawl(path, Recrawl(which=Selection(host=f"{number}.test")), is_first=False)
+    noted = read_recrawls(path)
+    assert (len(noted), noted[-1].which.host, noted[-1].which.before is None) == (100, "199.test", False)
+    note_recrawl(path, Recrawl(), is_first=True)
+    assert [each.which.host for each in read_recrawls(path)] == [""]
+
+
+def test_what_can_not_be_noted_is_not_queued(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before = pending(crawl)
+    CrawlDirectory(crawl.directory).recrawls.mkdir(parents=True)
+    ended = crawl.do("recrawl")
+    assert (ended.code, "nothing was queued, because that can't be noted" in ended.err) == (2, True)
+    assert pending(crawl) == before
+    with pytest.raises(Refused):
+        note_recrawl(CrawlDirectory(crawl.directory).recrawls, Recrawl(), is_first=True)
