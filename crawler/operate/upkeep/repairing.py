@@ -137,12 +137,12 @@ class Repairing:
                     progress=lambda count: self._say(f"{number_of(count, 'record')} read"),
                 )
             )
-        self._queue_again(place)
         output = place.loaded.config.output
         if place.part is not None and not recovered.unread_elsewhere and (output.records or output.warc):
             self._rebuilt.append(place.part)
         settled, found = number_of(recovered.settled, "settled URL"), number_of(recovered.found, "new link")
         self._say(f"{place.named}from the output: {settled} and {found}, of {number_of(recovered.records, 'record')}")
+        self._queue_again(place)
         if recovered.unread:
             unread = number_of(recovered.unread, "page")
             self._say(
