@@ -184,9 +184,8 @@ class RedisChannel:
         try:
             if (evicted := await self._look()) == self._evicted:
                 return
-            if int(evicted or 0) > int(self._evicted or 0):
-                why = "Redis has deleted keys, because its memory was full"
-            else:  # by CONFIG RESETSTAT
+            why = "Redis has deleted keys, because its memory was full"
+            if int(evicted or 0) < int(self._evicted or 0):  # by CONFIG RESETSTAT
                 why = "the statistics of Redis were reset, so nobody knows whether it has deleted keys since"
         except Unreachable as error:
             why = str(error)
