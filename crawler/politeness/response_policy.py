@@ -125,11 +125,9 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
         if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
             return self._after_transient_failure(fetched, cause, usual_s, retry_after_s, lease)
         pressure = lease.pressure - asked if lease.pressure else 0
-        if isinstance(fetched, Page) and fetched.troubled_loads:
+        if isinstance(fetched, Page) and any(each.status in SLOW_DOWN_STATUSES for each in fetched.troubled_loads):
             # The page is whole, but its host had enough of what its rendering loads.
-            retry_after_s = _longest_retry_after(fetched, retry_after_s)
-            if any(each.status in SLOW_DOWN_STATUSES for each in fetched.troubled_loads):
-                pressure = lease.pressure + 1
+            pressure = lease.pressure + 1
         rest_s = usual_s
         if asked and (pressure or retry_after_s is not None):
             rest_s = self._backoff_s(usual_s, pressure, lease, retry_after_s=retry_after_s)
@@ -249,16 +247,15 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def retry_after_of(fetched: Fetched, /) -> float | None:
-    """How many seconds from then on a response asks to wait; None if it does not say."""
+    """How many seconds from then on a response asks to wait, or what the rendering of its page loads, whichever is
+    longer; None if nothing asks."""
     answer = fetched if isinstance(fetched, Answer) else fetched.response
     retry_after = None if answer is None else answer.header("retry-after")
-    return None if retry_after is None else parse_retry_after(retry_after, fetched.fetched_at)
-
-
-def _longest_retry_after(page: Page, retry_after_s: float | None) -> float | None:
-    """The longest that a page, or what its rendering loads, asks to wait; None if nothing asks."""
-    loads = (parse_retry_after(each.retry_after, page.fetched_at) for each in page.troubled_loads)
-    return max((each for each in (retry_after_s, *loads) if each is not None), default=None)
+    asked_s = None if retry_after is None else parse_retry_after(retry_after, fetched.fetched_at)
+    if isinstance(fetched, Page) and fetched.troubled_loads:
+        loads = (parse_retry_after(each.retry_after, fetched.fetched_at) for each in fetched.troubled_loads)
+        asked_s = max((each for each in (asked_s, *loads) if each is not None), default=None)
+    return asked_s
 
 
 def _was_asked(fetched: Fetched, cause: int | FailureKind) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from crawler.components import Components
@@ -15,7 +16,7 @@ from crawler.engine import Ending, Engine, Limits
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.fetch.robots.status import RobotsLifetimes
-from crawler.page import Fetched, Page, Request
+from crawler.page import Fetched, LoadAnswer, Page, Request
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.politeness.spaced_requests import SpacedRequests
@@ -210,6 +211,23 @@ async def test_retry_after_is_known_of_the_host_whatever_was_asked_for(busy_path
     await requests.fetch(Request(url=url), site_of(url), None)
     rests_s = [requests.host_rest_s(key) for key in (site_of("http://quick.test/"), "test,quick#3", "test,other")]
     assert rests_s == [pytest.approx(BUSY_S, abs=0.2), pytest.approx(BUSY_S, abs=0.2), 0.0]
+
+
+@in_virtual_time
+async def test_retry_after_of_what_a_page_loads_holds_for_all_queues_of_its_host() -> None:
+    class Rendering(Web):
+        async def fetch(self, request: Request, /) -> Fetched:
+            page = await super().fetch(request)
+            assert isinstance(page, Page)
+            loads = (LoadAnswer(200, "1"), LoadAnswer(429, str(BUSY_S)), LoadAnswer(404, None))
+            return msgspec.structs.replace(page, troubled_loads=loads)
+
+    web = Rendering(slow_s=0.1)
+    robots = RobotsTxt(web, RobotsCache(MemoryNotes(), agent="onceover"), read_retry_after=parse_retry_after, clock=now)
+    policy, loop = ResponsePolicy(pace=Pace()), asyncio.get_running_loop()
+    requests = SpacedRequests(web, robots, policy_for=lambda _: policy, queue_key=site_of, monotonic=loop.time)
+    await requests.fetch(Request(url="http://quick.test/4"), "test,quick#0", None)
+    assert requests.wait_s("test,quick#1") == pytest.approx(BUSY_S, abs=0.2)
 
 
 @pytest.mark.parametrize(("per_host", "parallel"), [(1, 1), (3, 1), (1, 4)])
