@@ -27,23 +27,25 @@ class Leaves:
         self.depth = max((depth for depth, _ in places), default=0)
         if not 0 <= self.depth < 64 or first_leaves << self.depth >= _MAX_ROUTES:
             raise ValueError(f"a depth of {self.depth} is impossible")
-        self.routes: NDArray[np.int32] = np.full(first_leaves << self.depth, -1, dtype=np.int32)
-        for leaf, (depth, index) in enumerate(places):
-            width = 1 << self.depth - depth if depth >= 0 else 0
-            span = self.routes[index * width : (index + 1) * width]
-            if len(span) != width or width == 0 or (span != -1).any():
-                raise ValueError(f"leaf {leaf} at depth {depth}, index {index} is beyond the others or on top of one")
-            span[:] = leaf
-        if (self.routes == -1).any():
-            raise ValueError("not all fingerprints have a leaf")
+        if any(depth < 0 or not 0 <= index < first_leaves << depth for depth, index in places):
+            raise ValueError(f"a leaf is beyond the range of {first_leaves} first leaves")
+        depths, indices = np.array(places, dtype=np.int64).reshape(-1, 2).T
+        widths = 1 << self.depth - depths
+        starts = indices * widths
+        order = np.argsort(starts)
+        widths = widths[order]
+        ends = np.cumsum(widths)
+        if (starts[order] != ends - widths).any() or widths.sum() != first_leaves << self.depth:
+            raise ValueError("leaves lie on top of each other, or not all fingerprints have a leaf")
+        self.routes: NDArray[np.int32] = np.repeat(order.astype(np.int32), widths)
         self.places = places
         """(depth, index) of each leaf."""
-        self.order = sorted(range(len(places)), key=lambda leaf: self.span(leaf)[0])
+        self.order: list[int] = order.tolist()
         """The leaves in the order of their ranges."""
         self.bits = [zeros(size // 8) for size in sizes]
         self._counts: NDArray[np.int64] = np.zeros((len(places), 2), dtype=np.int64)
         self._sizes: NDArray[np.int64] = np.array(sizes, dtype=np.int64)
-        self._shares: NDArray[np.float64] = np.array([1 / (first_leaves << depth) for depth, _ in places])
+        self._shares: NDArray[np.float64] = 1 / (first_leaves << depths)
 
     @property
     def counts(self) -> NDArray[np.int64]:

@@ -416,7 +416,18 @@ def test_routes_and_ranges_agree_at_any_depth() -> None:
     again = Leaves(leaves.places, leaves.sizes.tolist(), 3)
     assert again.routes.tolist() == leaves.routes.tolist()
     assert again.order == leaves.order
-    for wrong in (leaves.places[:-1], [*leaves.places, (0, 0)], [(-1, 0)], [(60, 0)], [(0, 7)]):
+    first = [(0, 0), (0, 1)]
+    for wrong in (
+        [],
+        leaves.places[:-1],
+        [*leaves.places, (0, 0)],
+        [*first, (-1, 0)],
+        [*first, (60, 0)],
+        [*first, (0, -1)],
+        [*first, (0, 7)],
+        [*first, (1, 4), (1, 4)],
+        [*first, (1, 4), (1, 5 - (1 << 63))],
+    ):
         with pytest.raises(ValueError, match=r"leaf|leaves|depth"):
             Leaves(wrong, [512] * len(wrong), 3)
 
