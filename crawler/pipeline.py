@@ -126,7 +126,7 @@ class Pipeline:
             del self.counters.in_flight[lease.number]
 
     def _must_wait(self, lease: Lease, prerequisite: str | None = None) -> bool:
-        """Whether the next request for the URL must wait for the Crawl-delay of a host. If so, the lease is handled."""
+        """Whether the next request for the URL must wait for Crawl-delay or Retry-After. The lease is then handled."""
         if wait_s := self._requests.wait_s(lease.url.queue_key, prerequisite):
             self._components.frontier.release(lease, cooldown_s=wait_s)
         return wait_s > 0

@@ -1,4 +1,4 @@
-"""Sends requests to hosts that state a Crawl-delay or have several queues, and notes when the next ones may begin."""
+"""Sends requests, and notes when the next ones may begin for the Crawl-delay and the Retry-After of their hosts."""
 
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -1,4 +1,5 @@
-"""Requests to hosts that state a Crawl-delay: one at a time, and the next one that much later. Pure.
+"""Requests to hosts that state a Crawl-delay: one at a time, and the next one that much later; and rests of hosts for
+Retry-After. Pure.
 
 The frontier lets the queue of a host rest after each request. That spaces requests as long as a host has one lease.
 With `politeness.per_host` above 1, or several queues for a host, other leases of the host are open meanwhile.
@@ -25,7 +26,7 @@ class Spacing:
         """When the next request may begin, by host; some of these times are over."""
         self._forget_at_size = _FEW_HOSTS
         self.has_hosts = False
-        """Whether any request may have to wait. Most crawls meet no Crawl-delay, so they ask nothing more."""
+        """Whether any request may have to wait. Crawls that meet no Crawl-delay and no Retry-After ask nothing more."""
 
     def rest_since_start(self, queue_key: str, delay_s: float, /) -> None:
         """Let the host of one of several queues rest for its Crawl-delay since the run began: another of them may have
