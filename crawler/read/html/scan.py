@@ -8,8 +8,8 @@ a way that changes the result; then lexbor reads the page. So the two never diff
 Its time is proportional to the size of the page, however deep the page is nested.
 
 Its links are a sequence that makes the objects when they are asked for. On a large page, two in three repeat another
-one but for the fragment, and nearly all others lead to URLs that the crawl knows: `links.cache` asks for places instead
-of links, so that only those of new URLs are made.
+one but for the fragment, and nearly all others lead to URLs that the crawl knows: `links.filter` asks for places
+instead of links, so that only those of new URLs are made.
 """
 
 from collections.abc import Sequence
