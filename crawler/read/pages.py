@@ -86,7 +86,9 @@ class PageReader:
         self._parse = parse
         self._scan = scan
         self._robots_names = frozenset({"robots", agent.lower()} - {""})
-        self._options = options
+        self._pdf = options.pdf
+        self._options = msgspec.structs.replace(options, pdf=None)
+        """Without what reads PDF documents, which has processes: caches of readers of HTML keep the options."""
 
     def extract(self, page: Page, /) -> Extract:
         """Extract all that we understand of the page. Never raises."""
@@ -208,9 +210,9 @@ class PageReader:
         simhash = None
         if self._options.fingerprint_words is not None and content_type == "text/plain" and encoding is not None:
             simhash = self._simhash(to_utf8(page.body, encoding), is_markup=False)
-        if content_type == "application/pdf" and self._options.pdf is not None and is_pdf(page.body):
+        if content_type == "application/pdf" and self._pdf is not None and is_pdf(page.body):
             try:
-                content = self._options.pdf(page.body)
+                content = self._pdf(page.body)
             except Exception as broken:  # noqa: BLE001 - as above
                 error = f"its links can't be read: {reason_of(broken)}"
             else:

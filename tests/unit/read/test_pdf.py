@@ -1,6 +1,8 @@
 """Links and metadata of PDF documents."""
 
+import gc
 import io
+import weakref
 
 import pytest
 from pypdf import PdfWriter, annotations
@@ -15,7 +17,7 @@ from pypdf.generic import (
 )
 
 from crawler.page import LinkKind
-from crawler.read.options import Options
+from crawler.read.options import Options, PdfContent
 from crawler.read.pdf import document
 from crawler.read.pdf.document import read_pdf
 from tests.unit.read.extractors import MAKERS, Make
@@ -50,6 +52,22 @@ def test_links_of_pdf_documents_are_read_where_wanted(make: Make) -> None:
     ]
     for broken in (body[: len(body) // 2], b"%PDF-1.7 nothing", body.replace(b"/Annots", b"/Annotz")):
         assert reader.extract(page(broken, headers=())).content_type == "application/pdf"
+
+
+def test_an_extractor_that_is_gone_keeps_no_processes_that_read_documents(make: Make) -> None:
+    class Processes:
+        def read(self, body: bytes) -> PdfContent:
+            return read_pdf(body)
+
+    processes = Processes()
+    reader = make(options=Options(pdf=processes.read))
+    for html in (b"<a href=a>", b"<table><a href=a>"):  # the second is not only scanned
+        assert [link.href for link in reader.extract(page(html)).links] == ["a"]
+    assert reader.extract(page(_pdf("b"), headers=())).error is None
+    kept = weakref.ref(processes)
+    del processes, reader
+    gc.collect()
+    assert kept() is None
 
 
 def test_a_broken_annotation_loses_only_its_own_link() -> None:
