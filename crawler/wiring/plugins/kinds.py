@@ -14,8 +14,8 @@ from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.wiring.plugins.checks import Method, methods_of
 from crawler.wiring.plugins.guarded_stores import guarded_set
 from crawler.write.descriptor import Descriptor as SinkDescriptor
+from crawler.write.descriptor import LeavesOut, Refers
 from crawler.write.descriptor import Need as SinkNeed
-from crawler.write.descriptor import Refers
 from frontier import StoreFailed, StoreRefused
 from frontier.backends import BACKENDS as FRONTIERS
 from frontier.descriptor import Descriptor as FrontierDescriptor
@@ -101,7 +101,7 @@ SINK: Final = Kind(
     },
     descriptor=SinkDescriptor,
     methods=methods_of(Sink),
-    optional=(Begins.begin, TakesExchanges.write_exchange, IsTold.tell, Refers.forget_before),
+    optional=(Begins.begin, TakesExchanges.write_exchange, IsTold.tell, Refers.forget_before, LeavesOut.tell_refusals),
     needs=frozenset(get_args(SinkNeed)),
 )
 EXTRACTOR: Final = Kind(

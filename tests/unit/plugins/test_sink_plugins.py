@@ -68,6 +68,14 @@ PLAIN = """
             pass
 
 
+    class AwaitedTell(PlainWrite):
+        async def write(self, page, record):
+            pass
+
+        async def tell_refusals(self, tell):
+            pass
+
+
     class Exiting:
         def __init__(self, parameters):
             raise SystemExit(0)
@@ -90,6 +98,10 @@ PLAIN = """
             "expected `async def write(self, page, record, /)` in PlainWrite, found `def write(self, page, record)`",
         ),
         ("PlainBegin", "expected `async def begin(self)` in PlainBegin, found `def begin(self)`"),
+        (
+            "AwaitedTell",
+            "expected `def tell_refusals(self, tell, /)` in AwaitedTell, found `async def tell_refusals(self, tell)`",
+        ),
         ("Exiting", "SystemExit: 0"),
     ],
 )
