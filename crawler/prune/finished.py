@@ -81,7 +81,7 @@ def _is_replaced(directory: Path) -> bool:
 
 
 def _files(directory: CrawlDirectory, *, has_ended: bool) -> Iterator[OutputFile]:
-    paths = record_files(directory.records)
+    paths = record_files(directory.records) if directory.records.is_dir() else []
     for path in paths:
         yield from _file(directory, path, [path], is_finished=has_ended or path != paths[-1])
     for path in archives(directory.warc):

@@ -119,9 +119,9 @@ DESCRIPTOR: Final = Descriptor(name="records", make=_make, options=RecordOptions
 
 
 def record_files(directory: Path) -> list[Path]:
-    """The files of records in a directory, oldest first; none if it is missing."""
-    paths = directory.iterdir() if directory.is_dir() else ()
-    return sorted((path for path in paths if _NAME.fullmatch(path.name)), key=_serial_of)
+    """The files of records in a directory, oldest first. Raises `OSError`, also for a missing directory: a program may
+    have named another one than it meant."""
+    return sorted((path for path in directory.iterdir() if _NAME.fullmatch(path.name)), key=_serial_of)
 
 
 def read_records(
@@ -132,7 +132,8 @@ def read_records(
 
     A record that was written again appears twice; with `last_only`, only its last copy. That reads the files twice, and
     takes one bit of memory per record number. Lines that can't be decoded are reported to `on_damage`, by default
-    logged, and skipped. An incomplete last line, as of a running or killed crawl, is skipped silently.
+    logged, and skipped. An incomplete last line, as of a running or killed crawl, is skipped silently. Raises `OSError`
+    for what is no directory.
     """
     extents = extents_now(*map(Path, directories))
     yield from read_extents(PageRecord, extents, last_only=last_only, on_damage=on_damage)
@@ -207,7 +208,7 @@ def newest_records(directory: Path, *, containing: bytes = b"", limit: ReadLimit
     """The records of a directory, the last one first, as far as the limit goes. Lines that can't be decoded are
     skipped, and so are those that lack `containing`."""
     decoder = msgspec.json.Decoder(PageRecord)
-    for path in reversed(record_files(directory)):
+    for path in reversed(record_files(directory) if directory.is_dir() else []):
         with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
             for line in _lines_backwards(path, limit):
                 if containing in line:

@@ -98,7 +98,7 @@ class Reconciliation:
                     yield url
 
     def _records(self) -> Iterator[Difference]:
-        directories = [each.records for each in self._outputs]
+        directories = [each.records for each in self._outputs if each.records.is_dir()]
         damaged: list[tuple[Path, int, str]] = []
         for record in read_records(*directories, on_damage=lambda *where: damaged.append(where)):
             yield from map(_damaged_line, damaged)

@@ -165,6 +165,8 @@ class _Output:
         return number in self._read or ((copy := self.settled.copy_of(number)) is not None and copy in self._read)
 
     def _records(self, directory: CrawlDirectory) -> Iterator[PageRecord]:
+        if not directory.records.is_dir():
+            return
         for count, record in enumerate(read_records(directory.records, last_only=True), 1):
             if count % NUMBERS_TOLD == 0:
                 self._progress(count)

@@ -144,7 +144,7 @@ class SettledUrls:
         """Store what the archive tells of visits without a record: of several of one URL the last one. Yields the
         number of each visit, and of each record."""
         written = NumberSet()
-        if directory.warc.is_dir():
+        if directory.warc.is_dir() and directory.records.is_dir():
             for record in read_records(directory.records, on_damage=lambda *_: None):
                 written.add(record.number)
                 yield record.number

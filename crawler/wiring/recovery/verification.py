@@ -164,7 +164,8 @@ class Verification:
             )
 
     def _read_records(self) -> Iterator[Problem]:
-        records = read_records(*(each.records for each in self._outputs), on_damage=self._facts.add_unreadable)
+        directories = [each.records for each in self._outputs if each.records.is_dir()]
+        records = read_records(*directories, on_damage=self._facts.add_unreadable)
         self._facts.add(Source.RECORDS, map(fact_of, records))
         for path, offset, why in self._facts.unreadable():
             yield damaged(path, f"the line at byte {offset} can't be read: {why}")

@@ -133,6 +133,14 @@ def test_a_damaged_line_is_reported_and_skipped(tmp_path: Path, damage: bytes, l
     assert reports == [("records-00000.jsonl", len(first) + 1)]
 
 
+def test_what_is_no_directory_of_records_is_told(tmp_path: Path) -> None:
+    (tmp_path / "records-00000.jsonl").write_bytes(b"")
+    assert list(read_records(tmp_path)) == []
+    for place in ("recrods", "records-00000.jsonl"):
+        with pytest.raises(OSError, match=place):
+            list(read_records(tmp_path / place))
+
+
 def test_damage_is_logged_where_nobody_asks_for_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "records-00000.jsonl").write_bytes(b"garbage\n")
     assert list(read_records(tmp_path)) == []
