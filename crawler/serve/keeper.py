@@ -13,9 +13,8 @@ import msgspec
 from crawler.background import in_background
 from crawler.control.replies import CrawlStatus
 from crawler.control.requests import Pause, Resume
-from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change
+from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change, why_not_begun
 from crawler.serve.life import changes
-from crawler.serve.life.changes import Usage
 from crawler.serve.life.endings import how_text
 from crawler.serve.life.facts import Facts, KeeperOptions, Process, Wish
 from crawler.serve.life.settling import closed, settle
@@ -161,8 +160,7 @@ class Keeper:
         self._has_adopted = True
         directories = (self.facts.directory, *(run.directory for run in self.facts.record.runs[-1:]))
         for directory in sorted({each for each in directories if each is not None}):
-            found = await find_process(Path(directory))
-            if found is not None and self._hold(*found, directory):
+            if (found := await find_process(Path(directory))) is not None and self._hold(*found, directory):
                 return
         report = self._output.report()
         self.facts = changes.missed_end(self.facts, None if report is None else report.ended(), time.time())
@@ -195,14 +193,16 @@ class Keeper:
     def _start(self, directory: str) -> None:
         now = time.time()
         try:
+            if directory == self.facts.record.begun_in and why_not_begun(Path(directory)) is not None:
+                self.facts = changes.gone(self.facts, now)
+                return
             held = start(self._home.path, f"{self.name}.toml", directory, self._output, pace=self._home.pace)
             self._watch_process(held)
         except OSError as error:
             self.facts = changes.not_started(self.facts, error, now, restarts=self._options.restarts)
             return
-        process = Process(pid=held.pid, directory=directory, began_at=now)
-        self.facts = changes.started(self.facts, process)
-        self._log(logging.INFO, f"started in process {process.pid}, in {directory}")
+        self.facts = changes.started(self.facts, Process(pid=held.pid, directory=directory, began_at=now))
+        self._log(logging.INFO, f"started in process {held.pid}, in {directory}")
 
     def _tell_to_end(self, end: End) -> None:
         assert self._process is not None
@@ -269,7 +269,7 @@ class Keeper:
         self._output.trim()
         status = await ask_status(Path(process.directory))
         run = None if status is None else status.run
-        usage = Usage(
+        usage = changes.Usage(
             answers=status is not None,
             paused=process.paused if status is None else status.paused,
             waiting=self._output.why_silent() if run is None else run.waiting,

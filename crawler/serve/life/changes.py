@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.codes.exit_codes import REFUSED
 from crawler.codes.full_disk import DISK_FULL
-from crawler.serve.life.endings import BY_COMMAND, READ_ONLY, Ended, how_text, rest_after, short
+from crawler.serve.life.endings import BY_COMMAND, GONE, READ_ONLY, Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
     LASTING,
@@ -50,13 +50,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wished(facts: Facts, wish: Wish, now: float) -> Facts:
-    """Somebody wants it to run or to stop. To run ends a rest, unless the crawl is paused. A schedule does not make up
-    for what was due while the crawl was stopped; of a crawl that waits for its schedule, to run begins it anew."""
+    """Somebody wants it to run or to stop. To run ends a rest, unless the crawl is paused; if its directory was gone, a
+    new crawl begins there. A schedule does not make up for what was due while the crawl was stopped; of a crawl that
+    waits for its schedule, to run begins it anew."""
     record, rest = facts.record, facts.record.rest
     if wish is Wish.STOP:
         return _replace(facts, record=_replace(_unwanted(facts), wish=wish))
     was_stopped = record.wish is Wish.STOP
     is_paused = rest is not None and rest.why is Why.PAUSED
+    if rest is not None and rest.why is Why.SHORT:
+        record = _replace(record, begun_in=None)
     ticked_at = now if was_stopped else record.ticked_at
     record = _replace(record, wish=wish, falls=(), ticked_at=ticked_at, unwanted_pid=None)
     if facts.plan is not None and facts.plan.next_tick is not None and facts.is_between_runs:
@@ -132,6 +135,8 @@ def used(facts: Facts, pid: int, usage: Usage) -> Facts:
         memory_bytes=usage.memory_bytes,
         open_files=usage.open_files,
     )
+    if usage.answers:
+        facts = _replace(facts, record=_replace(facts.record, begun_in=process.directory))
     if process.may_be_command and usage.answers:
         return started(facts, _replace(process, may_be_command=False))
     return _replace(facts, process=process)
@@ -232,7 +237,8 @@ def _finished(record: Record, process: Process, how: Ended, now: float) -> Recor
     text, pages = how_text(how, process), process.pages if how.pages is None else how.pages
     end = {"ended_at": now, "how": text, "pages": pages, "exit_code": how.exit_code}
     runs = (_replace(run, **end) if _is_of(run, process) else run for run in record.runs)
-    return _replace(record, runs=tuple(runs), unwanted_pid=None)
+    begun_in = record.begun_in if how.ending is None else process.directory
+    return _replace(record, runs=tuple(runs), begun_in=begun_in, unwanted_pid=None)
 
 
 def _is_of(run: RunEntry, process: Process) -> bool:
@@ -247,6 +253,11 @@ def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts)
         return _replace(facts, record=_replace(facts.record, rest=short(now, reason=READ_ONLY)))
     reason = f"its process can't be started: {error.strerror or error}"
     return _fallen(facts, now, (reason, ()), now, restarts)
+
+
+def gone(facts: Facts, now: float) -> Facts:
+    """The crawl that had begun in its directory is not there any more."""
+    return _replace(facts, record=_replace(facts.record, rest=short(now, reason=GONE)))
 
 
 def missed_end(facts: Facts, how: Ended | None, now: float) -> Facts:

@@ -13,9 +13,13 @@ STOPPED_GRACE_S: Final = 10.0
 """When the machine shuts down, a crawl may end by a signal before the daemon gets its own. So a crawl that a signal
 has stopped only stays stopped if the daemon still runs after this time. One that a command has stopped always does."""
 TRY_AGAIN_S: Final = 60.0
-"""After which a crawl is tried again that has ended because the disk takes no writes, or for want of a server."""
+"""After which a crawl is tried again whose disk takes no writes or is away, or that lacks a server."""
 FULL: Final = "the disk is full: free some space; what was saved is kept"
 READ_ONLY: Final = "the disk takes no writes: mount its file system for writing, too; what was saved is kept"
+GONE: Final = (
+    "its directory has no crawl any more: mount its disk, or restore a copy there; if it is lost, start the crawl to "
+    "begin it anew"
+)
 _UNKNOWN: Final = "ended; how is not known"
 
 
@@ -64,7 +68,7 @@ def rest_after(how: Ended, now: float) -> Rest | None:
 
 
 def short(now: float, lines: tuple[str, ...] = (), *, reason: str = FULL) -> Rest:
-    """It is tried again until its disk takes writes."""
+    """It is tried again until its disk is there and takes writes."""
     return Rest(why=Why.SHORT, reason=reason, since=now, until=now + TRY_AGAIN_S, lines=lines)
 
 

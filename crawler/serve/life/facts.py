@@ -30,7 +30,7 @@ class Why(StrEnum):
     CRASHED = "crashed"
     """It will be restarted."""
     SHORT = "short"
-    """It has ended because the disk is full. It will be tried again."""
+    """Its disk takes no writes or is away, or a server that it needs can't be used. It will be tried again."""
     HELD = "held"
     """It will not be restarted before a person or a new configuration says so."""
 
@@ -84,6 +84,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The moment up to which its schedule has been obeyed."""
     digest: str | None = None
     """The digest of its configuration, as the daemon last saw it."""
+    begun_in: str | None = None
+    """Where it was seen to run last: there is a crawl, unless its disk is away."""
     unwanted_pid: int | None = None
     """The process that worked on it when somebody stopped or removed it. Who starts a crawl by hand that was so before,
     wants it."""

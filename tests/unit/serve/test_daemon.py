@@ -22,6 +22,7 @@ from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Commands
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.changes import Looked
+from crawler.serve.life.endings import GONE
 from crawler.serve.life.facts import KeeperOptions, Plan, Process, Record, Rest, Why, Wish
 from crawler.serve.life.summary import Summary
 from crawler.serve.life.turns import Turns
@@ -534,6 +535,38 @@ async def test_what_changes_in_a_crawl_between_its_end_and_that_of_its_process_i
             await keeper.watch(Taken())
             assert keeper.facts.to_look == is_overtaken
             keeper.close()
+
+
+async def test_where_a_crawl_had_begun_that_is_not_there_no_other_one_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+
+    def start(_home: Path, _configuration: str, directory: str, *_: Output, **__: Path) -> CrawlProcess:
+        started.append(directory)
+        raise OSError(errno.ENOSPC, "no")
+
+    monkeypatch.setattr("crawler.serve.keeper.start", start)
+    mount, turned = tmp_path / "mount", asyncio.Event()
+    mount.mkdir()
+    with Home(tmp_path) as home:
+        keeper = Keeper("a", home, KeeperOptions(), commands=Commands(), told=turned.set)
+        record = Record(begun_in=str(mount))
+        keeper.facts = msgspec.structs.replace(keeper.facts, plan=Plan(directory=str(mount), digest=""), record=record)
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            while keeper.facts.record.rest is None:
+                turned.clear()
+                await turned.wait()
+            assert (keeper.summary.state, keeper.summary.reason) == ("short", GONE)
+            assert (started, list(mount.iterdir())) == ([], [])
+            (mount / "lock").touch()
+            keeper.change(lambda facts: msgspec.structs.replace(facts, record=record))
+            while not started:
+                turned.clear()
+                await turned.wait()
+            keeper.close()
+    assert started == [str(mount)]
 
 
 async def test_the_file_of_a_crawl_may_have_a_name_like_an_option(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Looked, Usage
-from crawler.serve.life.endings import STOPPED_GRACE_S, TRY_AGAIN_S, Ended
+from crawler.serve.life.endings import GONE, STOPPED_GRACE_S, TRY_AGAIN_S, Ended
 from crawler.serve.life.facts import LASTING, MAX_RUNS, EndTimeouts, Facts, Plan, Process, Record, Restarts, Why, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
@@ -334,6 +334,31 @@ def test_a_disk_that_takes_no_writes_is_no_crash_and_is_tried_again_for_as_long_
         facts = changes.started(settle(facts, now)[0], process(at=now))
     facts = changes.ended(facts, Ended(exit_code=1), now + 1, restarts=RESTARTS)
     assert summarize(facts).state == "crashed"
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_crawl_whose_directory_is_gone_waits_for_it_until_somebody_starts_it(is_seen: bool) -> None:
+    facts = running()
+    if is_seen:
+        usage = Usage(paused=None, waiting=None, pages=1, memory_bytes=0, open_files=0)
+        facts = changes.used(facts, 7, usage)
+    facts = after(facts, 1, START_S + 1, ending=None if is_seen else "failed")
+    assert facts.record.begun_in == PLAN.directory
+    facts, now = changes.gone(facts, START_S + 2), START_S + 2
+    told = summarize(facts)
+    assert (told.state, told.reason) == ("short", GONE)
+    assert isinstance(step(facts, now + TRY_AGAIN_S - 1), Wait)
+    assert step(facts, now + TRY_AGAIN_S) == Start(PLAN.directory)
+    assert settle(facts, now + TRY_AGAIN_S)[0].record.begun_in == PLAN.directory
+    wanted = changes.wished(facts, Wish.RUN, now)
+    assert step(wanted, now) == Start(PLAN.directory)
+    assert wanted.record.begun_in is None
+
+
+def test_a_crawl_that_has_not_said_anything_has_not_begun() -> None:
+    silent = Usage(answers=False, paused=None, waiting=None, pages=0, memory_bytes=0, open_files=0)
+    facts = after(changes.used(running(), 7, silent), 1, START_S + 1)
+    assert facts.record.begun_in is None
 
 
 def test_a_server_that_is_away_is_no_fault_of_the_crawl_which_is_tried_again_for_as_long_as_it_takes() -> None:
