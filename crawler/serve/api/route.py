@@ -9,12 +9,15 @@ from typing import Any, Final, Literal, get_type_hints
 import msgspec
 from aiohttp import web
 
+from crawler.serve.api.actions import Actions
+
 BASE: Final = "/api/v1"
 NAMED: Final = f"{BASE}/crawls/{{name}}"
 
-Action = Callable[..., Awaitable[msgspec.Struct | web.StreamResponse | None]]
-"""Takes the `Actions` and the request. One that also takes a `query`, the parameters behind the path, or a `body`, in
-JSON, says by its annotation what that has to be."""
+_Reply = Awaitable[msgspec.Struct | web.StreamResponse | None]
+Action = Callable[[Actions, web.Request], _Reply] | Callable[[Actions, web.Request, Any], _Reply]
+"""One that also takes a `query`, the parameters behind the path, or a `body`, in JSON, says by its annotation what that
+has to be."""
 
 _hints = cache(get_type_hints)
 
@@ -42,7 +45,7 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def meaning(self) -> str:
-        """The first sentence of its action's docstring."""
+        """The first paragraph of its action's docstring."""
         meaning, _, _ = (getdoc(self.action) or "").partition("\n\n")
         return " ".join(meaning.split()).removesuffix(".")
 

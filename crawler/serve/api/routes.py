@@ -16,6 +16,8 @@ _READS: Final = (HTTPStatus.CONFLICT,)
 """A crawl may not have begun."""
 _ASKS: Final = (*_READS, *_LATE)
 """Nor may it answer."""
+_DELETES: Final = (HTTPStatus.CONFLICT,)
+"""What still runs is kept."""
 _CREATES: Final = (HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
 ROUTES: Final = (
@@ -23,7 +25,7 @@ ROUTES: Final = (
     Route("GET", NAMED, Actions.show_crawl),
     Route("GET", f"{NAMED}/history", show_history, _READS),
     Route("PUT", NAMED, Actions.create_crawl, _CREATES, takes_toml=True),
-    Route("DELETE", NAMED, Actions.delete_crawl, _READS, HTTPStatus.NO_CONTENT),
+    Route("DELETE", NAMED, Actions.delete_crawl, _DELETES, HTTPStatus.NO_CONTENT),
     Route("POST", f"{NAMED}/start", Actions.start_crawl, status=HTTPStatus.ACCEPTED),
     Route("POST", f"{NAMED}/stop", Actions.stop_crawl, status=HTTPStatus.ACCEPTED),
     Route("POST", f"{NAMED}/pause", Actions.pause_crawl, _LATE),
@@ -58,6 +60,6 @@ ROUTES: Final = (
     Route("POST", f"{NAMED}/exports", exports.start_export, status=HTTPStatus.ACCEPTED),
     Route("GET", _EXPORT, exports.show_export),
     Route("POST", f"{_EXPORT}/cancel", exports.cancel_export, status=HTTPStatus.ACCEPTED),
-    Route("DELETE", _EXPORT, exports.delete_export, _READS, HTTPStatus.NO_CONTENT),
+    Route("DELETE", _EXPORT, exports.delete_export, _DELETES, HTTPStatus.NO_CONTENT),
     Route("GET", f"{_EXPORT}/file", exports.download_file, streams=exports.FILE, has_ranges=True),
 )

@@ -167,12 +167,12 @@ def _application(actions: Actions, middlewares: list[Middleware], limits: Limits
 
 async def _answer(route: Route, actions: Actions, request: web.Request) -> web.StreamResponse:
     await actions.wait_for_start()
-    given: dict[str, msgspec.Struct] = {}
+    given: list[msgspec.Struct] = []
     if route.query is not None:
-        given["query"] = _query_of(request, route.query)
+        given.append(_query_of(request, route.query))
     if route.body is not None:
-        given["body"] = await _body_of(request, route.body)
-    reply = await route.action(actions, request, **given)
+        given.append(await _body_of(request, route.body))
+    reply = await route.action(actions, request, *given)
     if isinstance(reply, web.StreamResponse):
         return reply
     if reply is None:

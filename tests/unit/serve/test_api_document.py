@@ -3,6 +3,7 @@
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ def test_the_document_describes_each_route_and_all_that_it_refers_to() -> None:
     assert {name.removeprefix("#/components/schemas/") for name in references(DOCUMENT)} == schemas.keys()
     for schema in schemas.values():
         Draft202012Validator.check_schema(schema)
+
+
+def test_what_an_action_takes_besides_the_request_is_read_from_the_request() -> None:
+    for route in ROUTES:
+        taken = [name for name in ("query", "body") if getattr(route, name) is not None]
+        assert list(signature(route.action).parameters)[2:] == taken, route.name
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:
