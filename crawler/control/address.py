@@ -8,7 +8,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -57,8 +57,10 @@ def listen(directory: Path, name: str = NAME) -> socket.socket:
 
 
 def remove(directory: Path, name: str = NAME) -> None:
-    """Remove the socket from a directory whose lock the caller holds."""
-    (directory / name).unlink(missing_ok=True)
+    """Remove the socket from a directory whose lock the caller holds. One that stays, as on a disk that takes no writes
+    any more, harms nobody: the next `listen` takes its place."""
+    with suppress(OSError):
+        (directory / name).unlink()
 
 
 def _remove_stale(path: Path) -> None:

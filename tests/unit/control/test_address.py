@@ -3,12 +3,14 @@
 import os
 import socket
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from crawler.control import address
 from crawler.control.address import SocketRefused
+from crawler.testing.disks import mounted
 from tests.unit.control.answering import left_behind
 
 
@@ -119,6 +121,20 @@ def test_a_directory_without_a_socket_has_none(tmp_path: Path) -> None:
     assert not address.check(tmp_path)
     assert not address.check(tmp_path / "missing")
     address.remove(tmp_path)
+
+
+def test_a_socket_that_stays_on_a_disk_that_takes_no_writes_ends_nothing_and_the_next_takes_its_place(
+    tmp_path: Path,
+) -> None:
+    with mounted("-o", "size=1m", at=tmp_path / "mount") as mount:
+        address.listen(mount).close()
+        subprocess.run(["mount", "-o", "remount,ro", mount], check=True)
+        address.remove(mount)
+        assert address.check(mount)
+        subprocess.run(["mount", "-o", "remount,rw", mount], check=True)
+        address.listen(mount).close()
+        address.remove(mount)
+        assert not address.check(mount)
 
 
 def test_a_file_system_that_takes_no_socket_is_told(tmp_path: Path) -> None:
