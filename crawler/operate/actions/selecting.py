@@ -37,7 +37,7 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
     frontier = await recrawling(crawl)
     ledger = ledger_reads(crawl)
-    queue = queued_again(crawl.loaded, frontier, request)
+    queue = _queued_again(crawl.loaded, frontier, UrlsAgain(crawl.loaded), request)
     if not request.after:
         stats = crawl.status().frontier
         is_first = not (stats.queued or stats.retired or stats.in_process)
@@ -47,10 +47,10 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
 
 async def recrawl_noted(loaded: Loaded, ledger: LedgerReads, frontier: Recrawling, noted: Sequence[Recrawl]) -> int:
     """Enqueue again what earlier recrawls have, as far as it was not visited since. Returns how many URLs these are."""
-    taken = 0
+    taken, again = 0, UrlsAgain(loaded)
     for each in sorted(noted, key=lambda each: not each.whole):  # the first one says how a page is asked for
         with suppress(Refused):  # somebody has changed the file: no reason to keep a crawl from being rebuilt
-            queue = queued_again(loaded, frontier, each)
+            queue = _queued_again(loaded, frontier, again, each)
             after: str | None = ""
             while after is not None:
                 found = await queue(ledger, after)
@@ -58,10 +58,9 @@ async def recrawl_noted(loaded: Loaded, ledger: LedgerReads, frontier: Recrawlin
     return taken
 
 
-def queued_again(loaded: Loaded, frontier: Recrawling, request: Recrawl) -> _Piece:
+def _queued_again(loaded: Loaded, frontier: Recrawling, again: UrlsAgain, request: Recrawl) -> _Piece:
     """A function that enqueues a piece of the URLs of a request again, from a place of the ledger on. Raises
     `Refused`."""
-    again = UrlsAgain(loaded)
 
     async def readmit(entries: Sequence[LedgerEntry]) -> int:
         urls = [url for entry in entries if (url := again.url(entry)) is not None]

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, closing
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 import msgspec
 
-from crawler.control.requests import Recrawl
 from crawler.files.folders import delete_folders
 from crawler.operate.actions.noting import read_recrawls
 from crawler.operate.actions.selecting import recrawl_noted
@@ -22,7 +22,7 @@ from crawler.wiring.recovery.recover import recover
 from crawler.wiring.recovery.setting_aside import move_damage_aside
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.storage import open_state, reaching_server, repair_state, visited_set
-from frontier import CrawlUrl, FrontierStats, LedgerReads, Recovering, Recrawling
+from frontier import CrawlUrl, Frontier, FrontierStats, LedgerReads, Recovering, Recrawling
 from frontier.state import FrontierState
 
 Say = Callable[[str], None]
@@ -101,15 +101,6 @@ class Repairing:
             lacking = set(find([states[number] for number in range(places.count)])) - set(self._rebuilt)
         return [place for place in places.each if place.part in lacking]
 
-    def _queue_again(self, place: Place) -> None:
-        """Queue what recrawls had queued, as far as it was not visited since."""
-        if not (noted := read_recrawls(place.directory.recrawls)):
-            return
-        with closing(open_state(place.loaded.config, place.directory, may_begin=True)) as state:
-            count = asyncio.run(_queue_noted(place, state, noted))
-        if count:
-            self._say(f"{place.named}{number_of(count, 'URL')} queued again, as `recrawl` had done before")
-
     def _tell_copy(self, place: Place, copy: Path) -> None:
         self._say(f"{place.named}a copy of the old frontier is kept in {copy}; delete it when the crawl works")
 
@@ -135,6 +126,7 @@ class Repairing:
                     self._sources(place),
                     state,
                     progress=lambda count: self._say(f"{number_of(count, 'record')} read"),
+                    queue_again=partial(_queue_noted, place),
                 )
             )
         output = place.loaded.config.output
@@ -142,7 +134,8 @@ class Repairing:
             self._rebuilt.append(place.part)
         settled, found = number_of(recovered.settled, "settled URL"), number_of(recovered.found, "new link")
         self._say(f"{place.named}from the output: {settled} and {found}, of {number_of(recovered.records, 'record')}")
-        self._queue_again(place)
+        if recovered.again:
+            self._say(f"{place.named}{number_of(recovered.again, 'URL')} queued again, as `recrawl` had done before")
         if recovered.unread:
             unread = number_of(recovered.unread, "page")
             self._say(
@@ -159,16 +152,12 @@ class Repairing:
             self._say(f"{place.named}all lost URLs are known again to which a fetched page links")
 
 
-async def _queue_noted(place: Place, state: FrontierState, noted: Sequence[Recrawl]) -> int:
-    """Queue the pages again that earlier recrawls have queued. As in a recovery, no server is asked."""
-    async with AsyncExitStack() as stack:
-        visited = visited_set(place.loaded.config, place.directory, state.knows_many, is_local=True)
-        stack.push_async_callback(visited.aclose)
-        frontier = await state.open_frontier(visited)
-        stack.push_async_callback(frontier.aclose)
-        if not isinstance(frontier, Recrawling) or not isinstance(state, LedgerReads):
-            return 0
-        return await recrawl_noted(place.loaded, state, frontier, noted)
+async def _queue_noted(place: Place, frontier: Frontier, ledger: LedgerReads) -> int:
+    """Queue what recrawls had queued, as far as it was not visited since."""
+    noted = read_recrawls(place.directory.recrawls)
+    if not noted or not isinstance(frontier, Recrawling):
+        return 0
+    return await recrawl_noted(place.loaded, ledger, frontier, noted)
 
 
 async def refetch(places: Places, say: Say) -> None:

@@ -6,7 +6,7 @@ read again from the archive. If it is not there either, only the settled URLs ar
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, closing
 from typing import Final
 
@@ -30,7 +30,7 @@ from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.counting import LinkCounting
-from crawler.wiring.recovery.entering import enter_settled
+from crawler.wiring.recovery.entering import RecoveringFrontier, enter_settled
 from crawler.wiring.recovery.entries import RecordUrls, batches
 from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
@@ -43,6 +43,9 @@ from frontier.state import FrontierState
 
 _KINDS: Final = {str(kind): kind for kind in LinkKind}
 
+QueueAgain = Callable[[RecoveringFrontier, LedgerReads], Awaitable[int]]
+"""Queues settled URLs that an operator had queued again. Returns how many these are."""
+
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """What a recovery found. Counts of URLs, but for `records`."""
@@ -52,6 +55,8 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that the frontier did not know as settled."""
     found: int = 0
     """Links that the frontier did not know; they are queued now."""
+    again: int = 0
+    """Settled URLs that are queued again."""
     unread: int = 0
     """Pages whose links are unknown: they have no list of links and are not in the archive."""
     unread_elsewhere: int = 0
@@ -60,7 +65,14 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """Records that were deleted on purpose, so that nobody knows their URLs any more."""
 
 
-async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, progress: Progress) -> Recovered:
+async def recover(
+    loaded: Loaded,
+    sources: Sources,
+    state: FrontierState,
+    *,
+    progress: Progress,
+    queue_again: QueueAgain | None = None,
+) -> Recovered:
     """Take into the state of a frontier what the output tells and the state does not know, and close the state.
 
     URLs that the state knows do not change. A server of the visited set is not asked: it knows what the state had
@@ -82,7 +94,7 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
         counting.note_counted()
         # Without links, what the records have counted is the best that is known.
         knows_links = loaded.config.output.links or loaded.config.output.warc
-        # Until all links are known: if this is interrupted, the crawl is not complete, and a repair begins again.
+        # Until all is known and queued: if this is interrupted, the crawl is not complete, and a repair begins again.
         await frontier.set_lost(max(lost_before, 1))
         settled = await enter_settled(frontier, output.settled.entries(), keeps_counts=not knows_links)
         if not knows_links:
@@ -100,11 +112,13 @@ async def recover(loaded: Loaded, sources: Sources, state: FrontierState, *, pro
             waiting = stats.admitted - stats.done - stats.failed - stats.excluded
             named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned))
             lost = max(lost_before - settled - found, state.numbers_given - named, 1)
+        again = 0 if queue_again is None else await queue_again(frontier, state)
         await frontier.set_lost(lost)
         return Recovered(
             records=output.settled.records,
             settled=settled,
             found=found,
+            again=again,
             unread=unread,
             unread_elsewhere=len(output.owed),
             pruned=output.count_unknown(pruned),

@@ -11,6 +11,7 @@ from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.actions.noting import note_recrawl, read_recrawls
 from crawler.operate.refused import Refused
+from crawler.operate.upkeep import repairing
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
 
 
@@ -42,6 +43,26 @@ def test_what_waits_again_waits_after_a_rebuild(parts: int, tmp_path: Path) -> N
     assert pending(crawl) == queued
     assert len(crawl.exported()) == len(HOSTS) * EACH
     assert crawl.look("fsck").code == 0
+
+
+def test_a_repair_that_ends_before_it_has_queued_again_does_so_when_it_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(tmp_path / "crawl")
+    assert crawl.do("recrawl").code == 0
+    queued = pending(crawl)
+    for path in CrawlDirectory(crawl.directory).frontier.glob("*.l*"):
+        path.write_bytes(b"damaged" * 2000)
+    with monkeypatch.context() as patch:
+        patch.setattr(repairing, "recrawl_noted", fail)
+        assert crawl.look("fsck", "--repair").code == 1
+    assert pending(crawl) != queued
+    assert "queued again, as `recrawl` had done before" in crawl.look("fsck", "--repair").err
+    assert pending(crawl) == queued
+
+
+async def fail(*_: object) -> int:
+    raise OSError("the process ends")
 
 
 def test_a_list_that_is_damaged_or_names_no_pattern_keeps_no_crawl_from_being_rebuilt(tmp_path: Path) -> None:
