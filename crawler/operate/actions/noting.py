@@ -2,6 +2,7 @@
 which the output only tells when they were visited last."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -25,14 +26,28 @@ def note_recrawl(path: Path, request: Recrawl, *, is_first: bool) -> None:
     moment = time.time() if which.before is None else which.before
     noted = msgspec.structs.replace(request, which=msgspec.structs.replace(which, before=moment), after="")
     before = [] if is_first else read_recrawls(path)
-    others = [each for each in before if _kind(each) != _kind(noted)]
-    same = [each for each in before if _kind(each) == _kind(noted)]
-    latest = max([*same, noted], key=lambda each: each.which.before or 0.0)
     try:
-        path.parent.mkdir(exist_ok=True)
-        replace_file(path, msgspec.json.encode([*others, latest][-_MOST:]))
+        _write(path, [*before, noted])
     except OSError as error:
         raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
+
+
+def divide_recrawls(sources: Iterable[Path], targets: Iterable[Path]) -> None:
+    """Note in each target what the sources have, of which each selects URLs that any target may get. Raises
+    `OSError`."""
+    if noted := [each for source in sources for each in read_recrawls(source)]:
+        for target in targets:
+            _write(target, noted)
+
+
+def _write(path: Path, recrawls: Iterable[Recrawl]) -> None:
+    """Of several that select the same, the latest holds: it includes the others."""
+    latest: dict[tuple[object, ...], Recrawl] = {}
+    for each in recrawls:
+        same = latest.pop(_kind(each), each)
+        latest[_kind(each)] = max(same, each, key=lambda recrawl: recrawl.which.before or 0.0)
+    path.parent.mkdir(exist_ok=True)
+    replace_file(path, msgspec.json.encode([*latest.values()][-_MOST:]))
 
 
 def read_recrawls(path: Path) -> list[Recrawl]:

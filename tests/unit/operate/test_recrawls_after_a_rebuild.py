@@ -45,6 +45,17 @@ def test_what_waits_again_waits_after_a_rebuild(parts: int, tmp_path: Path) -> N
     assert crawl.look("fsck").code == 0
 
 
+def test_what_waits_again_waits_after_a_division_and_a_rebuild(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    assert crawl.do("recrawl", "--host", HOSTS[0]).code == 0
+    assert crawl.do("recrawl", "--failed").code == 0
+    queued = pending(crawl)
+    for parts in (PARTS, 1):
+        assert crawl.run("parts", "DIR", "--into", str(parts)).code == 0
+        rebuild(crawl)
+        assert pending(crawl) == queued
+
+
 def test_a_repair_that_ends_before_it_has_queued_again_does_so_when_it_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
