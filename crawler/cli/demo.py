@@ -83,7 +83,7 @@ def _refuse_other_crawl(directory: Path, name: str) -> None:
     configuration = CrawlDirectory(directory).earlier_configuration
     if configuration is None:
         return
-    found = load(configuration, environ={}, require_seeds=False).config.crawl.name
+    found = load(configuration, environ={}, require_seeds=False, require_contact=False).config.crawl.name
     if found != name:
         raise DirectoryRefused(
             f"{directory} has the crawl {found!r}, expected a demo ({name!r}) or nothing; "

@@ -56,9 +56,16 @@ def test_a_seed_that_was_added_to_the_file_since_asks_no_command_for_a_contact(t
     seeds.write_text(f"http://{HOSTS[0]}/\n")
     crawl = make(tmp_path / "crawl", parts=1, settings=[f'crawl.seed_files=["{seeds}"]'])
     seeds.write_text("https://belongs.to.others.org/\n")
-    for command in (("status", "DIR"), ("inspect", "DIR", "fsck"), ("add", "DIR", f"http://{HOSTS[0]}/new", "--force")):
+    for command in (
+        ("status", "DIR"),
+        ("inspect", "DIR", "fsck"),
+        ("add", "DIR", f"http://{HOSTS[0]}/new", "--force"),
+        ("parts", "DIR", "--into", "2"),
+    ):
         ended = crawl.run(*command)
         assert ended.code == 0, (command, ended.err)
+    demo = crawl.run("demo", "--dir", "DIR")
+    assert "has the crawl 'crawl', expected a demo" in demo.err
     ended = crawl.run("crawl", "--dir", "DIR")
     assert ended.code == 2, ended.out
     assert "because https://belongs.to.others.org/ may belong to others" in ended.err
