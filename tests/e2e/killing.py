@@ -23,7 +23,6 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.values import Damaged
 from tests.e2e.crawling import COMPLETE, TIMEOUT_S, Web, setting, start
 from tests.e2e.operating import command_here, is_listening
-from tests.invoking import invoke
 from tests.stores import open_leveldb
 
 Moment = Callable[[], object]
@@ -208,13 +207,13 @@ def _append(path: Path, record: bytes, random: Random) -> None:
 
 
 def _check(copy: CrawlDirectory) -> None:
-    ended = invoke("inspect", copy.path, "fsck", "--json")
-    report = msgspec.json.decode(ended.stdout, type=Report)
+    ended = command_here("inspect", str(copy.path), "fsck", "--json")
+    report = msgspec.json.decode(ended.out, type=Report)
     assert report.problems == []
     assert report.quarantined == 0
-    assert ended.return_value == COMPLETE
+    assert ended.code == COMPLETE
     # A crash is no reason to rebuild the visited set.
-    assert ended.stderr == "", ended.stderr
+    assert ended.err == "", ended.err
 
 
 def _left(store: LevelDBStore) -> Left:

@@ -5,14 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from config import load, toml_value
-from crawler.cli import onceover
 from crawler.disk.directory import CrawlDirectory
 from crawler.testing.fetch.raw_server import Script, Seen, page, raw_server
 from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
+from tests.e2e.crawling import COMPLETE, USAGE, Ended
+from tests.e2e.operating import command_here
 from tests.signature_check import verify
 
 HTML = b"Content-Type: text/html"
@@ -20,8 +20,8 @@ ASKS = b'Accept-Signature: sig1=("@authority" "signature-agent";key="sig1");crea
 SITEMAP = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://a.test/in</loc></url></urlset>'
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(onceover, [str(argument) for argument in arguments])
+def run(*arguments: object) -> Ended:
+    return command_here(*map(str, arguments))
 
 
 def answers(seen: Seen) -> Script:
@@ -54,7 +54,7 @@ async def crawl(folder: Path, port: int, identity: str) -> None:
 
 @pytest.mark.parametrize("sign", ["always", "challenged", "never"])
 async def test_a_crawl_signs_what_it_is_asked_to_sign(tmp_path: Path, sign: str) -> None:
-    assert run("identity", "init", tmp_path / "keys").exit_code == 0
+    assert run("identity", "init", tmp_path / "keys").code == COMPLETE
     published = json.loads((tmp_path / "keys" / "http-message-signatures-directory").read_text())
     keys = {key["kid"]: key["x"] for key in published["keys"]}
     identity = (
@@ -92,26 +92,25 @@ async def test_a_crawl_signs_what_it_is_asked_to_sign(tmp_path: Path, sign: str)
 def test_the_commands_make_show_and_renew_a_key(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     told = run("identity", "init", keys)
-    assert told.exit_code == 0
-    assert "/.well-known/http-message-signatures-directory" in told.output
-    assert "[identity]" in told.output
+    assert told.code == COMPLETE
+    assert "/.well-known/http-message-signatures-directory" in told.out
+    assert "[identity]" in told.out
     private = next(keys.glob("*.pem")).read_text()
-    assert base64.b64encode(base64.b64decode("".join(private.splitlines()[1:-1]))).decode() not in told.output
+    assert base64.b64encode(base64.b64decode("".join(private.splitlines()[1:-1]))).decode() not in told.out
     again = run("identity", "init", keys)
-    assert isinstance(again.exception, SystemExit)
-    assert again.exit_code == 2
+    assert again.code == USAGE
     assert next(keys.glob("*.pem")).read_text() == private
-    assert run("identity", "renew", keys).exit_code == 0
-    shown = json.loads(run("identity", "show", keys, "--json").stdout)
+    assert run("identity", "renew", keys).code == COMPLETE
+    shown = json.loads(run("identity", "show", keys, "--json").out)
     assert [key["signs"] for key in shown["keys"]] == [True, False]
-    assert "signs now" in run("identity", "show", keys).output
-    assert run("identity", "show", tmp_path / "none").exit_code == 2
+    assert "signs now" in run("identity", "show", keys).out
+    assert run("identity", "show", tmp_path / "none").code == USAGE
 
 
 def check(folder: Path, text: str) -> tuple[int, str]:
     file = folder / "crawl.toml"
     file.write_text(f'[crawl]\nseeds = ["http://a.test/"]\n{text}')
-    told = json.loads(run("config", "check", file, "--json").stdout)
+    told = json.loads(run("config", "check", file, "--json").out)
     return told["valid"], " ".join(each["message"] for each in (*told["problems"], *told["warnings"]))
 
 

@@ -14,9 +14,9 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
-from tests.e2e.crawling import COMPLETE, LIMIT, Web, onceover, setting
+from tests.e2e.crawling import COMPLETE, LIMIT, Web, assert_told, onceover, setting
 from tests.e2e.killing import Lines, growth, victim
-from tests.invoking import invoke
+from tests.e2e.operating import command_here
 
 WORLD = WorldParams(seed=3, hosts=2, pages_per_host=40, page_bytes=4_000, duplicates=0.2, near_duplicates=0.3)
 """Its pages name the one whose body they have as their canonical one."""
@@ -46,8 +46,7 @@ def crawl(port: int, tmp_path: Path) -> Crawl:
 
 def assert_agrees(crawl: Path) -> None:
     for what in ("verify", "fsck"):
-        ended = invoke("inspect", crawl, what)
-        assert ended.return_value == COMPLETE, ended.output
+        assert_told(command_here("inspect", str(crawl), what), COMPLETE)
 
 
 def archived(folder: Path) -> set[str]:

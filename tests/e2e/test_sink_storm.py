@@ -14,11 +14,11 @@ from crawler.simweb.process import running
 from crawler.simweb.world import World
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
-from tests.e2e.crawling import COMPLETE, LIMIT, TIMEOUT_S, Web, onceover, setting
+from tests.e2e.crawling import COMPLETE, LIMIT, TIMEOUT_S, Web, assert_told, onceover, setting
 from tests.e2e.killing import Lines, Moment, Victim, growth, victim
+from tests.e2e.operating import command_here
 from tests.e2e.parts.in_parts import WORLD
 from tests.e2e.test_kill import CONCURRENCY, ROUGH, SETTINGS, SPARE
-from tests.invoking import invoke
 from tests.postgres import PostgresServer, running_postgres
 
 SINKS = ("output.links=true", "output.warc_revisits=50", 'output.sinks=["sqlite","postgres"]')
@@ -90,7 +90,8 @@ def assert_has_what_is_new(crawl: Victim, expected: int) -> None:
     texts = {each.number: each.block.decode() for each in found if each.kind == "text"}
     assert texts == {each.number: each.main_text for each in records.values() if each.main_text is not None}
     tables = crawl.directory.path.with_name("tables")
-    invoke("export", crawl.directory.path, "--format", "jsonl", "--partition-by", "crawl,subset", "--to", tables)
+    command = ("export", str(crawl.directory.path), "--format", "jsonl", "--partition-by", "crawl,subset")
+    assert_told(command_here(*command, "--to", str(tables)), COMPLETE)
     lines = [line for path in tables.rglob("*.jsonl") for line in path.read_bytes().splitlines()]
     assert len({msgspec.json.decode(line)["number"] for line in lines}) == len(lines) == expected
 
@@ -152,9 +153,7 @@ def verify_copy(crawl: Victim) -> dict[str, Any]:
 
 
 def verify(directory: Path) -> dict[str, Any]:
-    ended = invoke("inspect", directory, "verify", "--json")
-    report: dict[str, Any] = msgspec.json.decode(ended.stdout)
-    return report
+    return command_here("inspect", str(directory), "verify", "--json").json()
 
 
 def assert_agrees(report: dict[str, Any], kills: int) -> None:

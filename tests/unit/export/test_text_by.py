@@ -5,19 +5,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
 
-from crawler.cli import onceover
-from crawler.export.writers import ExportRefused
 from crawler.page import rfc3339
 from crawler.write.warc import WarcOptions, WarcSink
+from tests.e2e.crawling import COMPLETE, REFUSED, USAGE, Ended, assert_told
+from tests.e2e.operating import command_here
 from tests.unit.export.written import record, write_crawl
 from tests.unit.write.samples import page
 
 
-def export(crawl: Path, *options: str, to: str = "out") -> Result:
-    arguments = ["export", str(crawl), "--to", str(crawl.parent / to), *options]
-    return CliRunner().invoke(onceover, arguments, catch_exceptions=False)
+def export(crawl: Path, *options: str, to: str = "out") -> Ended:
+    return command_here("export", str(crawl), "--to", str(crawl.parent / to), *options)
 
 
 def test_without_trafilatura_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,23 +23,20 @@ def test_without_trafilatura_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     monkeypatch.delitem(sys.modules, "crawler.read.content.trafilatura_text", raising=False)
     ended = export(crawl, "--format", "jsonl", "--text-by", "trafilatura")
-    assert ended.exit_code == 2
-    assert "pip install 'onceover-crawler[text]'" in ended.stderr
+    assert_told(ended, USAGE, "pip install 'onceover-crawler[text]'")
     assert not (tmp_path / "out").exists()
 
 
 def test_only_pages_have_a_text(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path / "crawl", [record(1)])
     ended = export(crawl, "--format", "csv", "--table", "links", "--text-by", "turbohtml")
-    assert ended.exit_code == 2
-    assert "--text-by is for the table of pages, and for wacz" in ended.stderr
+    assert_told(ended, USAGE, "--text-by is for the table of pages, and for wacz")
 
 
 def test_an_export_goes_on_with_the_same_reader_alone(tmp_path: Path) -> None:
     crawl = write_crawl(tmp_path / "crawl", [record(1), record(2)])
-    assert export(crawl, "--format", "csv", "--text-by", "turbohtml").exit_code == 0
-    with pytest.raises(ExportRefused, match="another text reader: turbohtml and not None"):
-        export(crawl, "--format", "csv")
+    assert_told(export(crawl, "--format", "csv", "--text-by", "turbohtml"), COMPLETE)
+    assert_told(export(crawl, "--format", "csv"), REFUSED, "another text reader: turbohtml and not None")
 
 
 async def test_a_revisit_of_the_body_of_another_page_has_its_own_links(tmp_path: Path) -> None:
@@ -58,7 +53,7 @@ async def test_a_revisit_of_the_body_of_another_page_has_its_own_links(tmp_path:
     crawl = write_crawl(tmp_path / "crawl", records)
 
     ended = export(crawl, "--format", "jsonl", "--text-by", "turbohtml", to="out.jsonl")
-    assert ended.exit_code == 0
+    assert_told(ended, COMPLETE)
     exported = [msgspec.json.decode(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
     for each, path in zip(exported, ("a/", "b/"), strict=True):
         assert f"[link](http://h1.test/{path}next)" in each["markdown"]
@@ -81,7 +76,7 @@ async def test_a_text_whose_body_an_earlier_crawl_has_archived_is_read_there(tmp
     with (crawl / "crawl.toml").open("a") as configuration:
         configuration.write(f'[output]\ndedupe_against = ["{earlier}"]\n')
     ended = export(crawl, "--format", "jsonl", "--text-by", "turbohtml", to="out.jsonl")
-    assert "lacks" not in ended.stderr
+    assert "lacks" not in ended.err
     assert msgspec.json.decode((tmp_path / "out.jsonl").read_bytes())["text"] == "A text that comes again"
 
 
@@ -102,5 +97,5 @@ async def test_the_text_of_a_page_is_not_what_another_page_has_loaded_in_the_sam
     await sink.aclose()
     write_crawl(crawl, [written])
     ended = export(crawl, "--format", "jsonl", "--text-by", "turbohtml", to="out.jsonl")
-    assert ended.exit_code == 0
+    assert_told(ended, COMPLETE)
     assert msgspec.json.decode((tmp_path / "out.jsonl").read_bytes())["text"] == "The text of the page"

@@ -3,23 +3,23 @@
 import json
 
 import pytest
-from click.testing import CliRunner, Result
 
-from crawler.cli import onceover
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.wiring.plugins.kinds import KINDS
+from tests.e2e.crawling import Ended
+from tests.e2e.operating import command_here
 from tests.unit.plugins.installing import SETS, Site
 from visited.backends import BACKENDS, PEERS, REMOTE
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(onceover, ["plugins", *arguments], standalone_mode=False)
+def run(*arguments: str) -> Ended:
+    return command_here("plugins", *arguments)
 
 
 def test_all_of_ours_are_listed_and_none_is_broken() -> None:
     ended = run("--json")
-    listed = json.loads(ended.output)
-    assert ended.return_value == COMPLETE
+    listed = json.loads(ended.out)
+    assert ended.code == COMPLETE
     assert {each["package"] for each in listed} == {"onceover"}
     assert [each["name"] for each in listed if each["kind"] == "visited"] == [*BACKENDS, *REMOTE, *PEERS]
     assert {(each["kind"], each["name"]) for each in listed} == {
@@ -30,7 +30,7 @@ def test_all_of_ours_are_listed_and_none_is_broken() -> None:
 
 def test_a_plug_in_is_listed_with_its_package_and_options(site: Site) -> None:
     site.add("string-sets", "string_sets", entries={"visited.strings": "string_sets:DESCRIPTOR"}, version="2.1")
-    [found] = [each for each in json.loads(run("--json").output) if each["package"] != "onceover"]
+    [found] = [each for each in json.loads(run("--json").out) if each["package"] != "onceover"]
     options = found.pop("options")
     assert found == {
         "kind": "visited",
@@ -47,7 +47,7 @@ def test_a_plug_in_is_listed_with_its_package_and_options(site: Site) -> None:
         "expected": "a whole number, 1 to 100",
         "meaning": "Length of a URL.",
     }
-    assert "string-sets 2.1" in run().output
+    assert "string-sets 2.1" in run().out
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_a_broken_plug_in_is_listed_with_the_reason_and_the_others_too(
     site.add("broken-sets", "broken_sets", code, entries={f"visited.{name}": "broken_sets:DESCRIPTOR"})
     site.add("string-sets", "string_sets", entries={"visited.strings": "string_sets:DESCRIPTOR"})
     ended = run()
-    assert ended.return_value == FAILED
-    assert why in ended.output
-    assert "string-sets 1.0" in ended.output
-    listed = json.loads(run("--json").output)
+    assert ended.code == FAILED
+    assert why in ended.out
+    assert "string-sets 1.0" in ended.out
+    listed = json.loads(run("--json").out)
     assert {each["package"] for each in listed if each["broken"]} >= {"broken-sets"}
