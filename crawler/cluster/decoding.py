@@ -119,8 +119,8 @@ def answer_of_claim(answer: Sequence[Any], *, stored: int) -> Granted | Denied:
             )
         case [b"old", opened]:
             return Denied(
-                why=f"its directory is older than the part: expected epoch {opened}, found {stored}. Start the "
-                "machine that has the newer one, or let `onceover cluster adopt` take this one"
+                why=f"its directory is older than the part: expected epoch {opened}, found {stored}. Another "
+                "machine has the newer one: start it; if that is lost, let `onceover cluster adopt` take this one"
             )
     raise Forgotten
 

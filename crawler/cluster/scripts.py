@@ -52,17 +52,15 @@ local part, holder, claim, stored, makes, ms = ARGV[1], ARGV[2], ARGV[3], tonumb
 if redis.call('EXISTS', KEYS[1]) == 0 then return {{'forgotten'}} end
 local retired = redis.call('HGET', KEYS[1], 'retired')
 if retired then return {{'retired', retired}} end
+local opened = tonumber(redis.call('HGET', KEYS[1], 'opened:' .. part) or '0')
+-- First, because an older copy never gets the lease, whether somebody holds it now or not.
+if not makes and part ~= '{COORDINATOR}' and stored < opened then return {{'old', opened}} end
 local lease = redis.call('HMGET', KEYS[2], 'holder', 'stored', 'stands')
 if lease[1] and (lease[3] == '1' or tonumber(lease[2]) >= stored) then return {{'held', lease[1]}} end
-local opened = tonumber(redis.call('HGET', KEYS[1], 'opened:' .. part) or '0')
 local claimed = tonumber(redis.call('HGET', KEYS[1], 'claimed:' .. part) or '0')
-if makes then
-  if redis.call('HEXISTS', KEYS[1], 'make:' .. part) == 0 then
-    if opened > 0 then return {{'exists', opened}} end
-    if redis.call('HGET', KEYS[1], 'server') ~= {_RUN_ID} then return {{'unsure'}} end
-  end
-elseif part ~= '{COORDINATOR}' and stored < opened then
-  return {{'old', opened}}
+if makes and redis.call('HEXISTS', KEYS[1], 'make:' .. part) == 0 then
+  if opened > 0 then return {{'exists', opened}} end
+  if redis.call('HGET', KEYS[1], 'server') ~= {_RUN_ID} then return {{'unsure'}} end
 end
 local epoch = math.max(opened, claimed, stored) + 1
 redis.call('HSET', KEYS[1], 'claimed:' .. part, epoch)

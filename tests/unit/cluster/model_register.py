@@ -84,17 +84,17 @@ class ModelRegister:
     def claim(self, part: int, holder: str, claim: str, *, stored: int, makes: bool, lease_s: float) -> int | str:
         if not self.state.exists:
             return FORGOTTEN
+        opened = self.state.opened.get(part, 0)
+        if not makes and part != COORDINATOR and stored < opened:
+            return OLD
         lease = self.lease(part)
         if lease is not None and (lease.stands or lease.stored >= stored):
             return HELD
-        opened = self.state.opened.get(part, 0)
         if makes:
             if opened > 0:
                 return EXISTS
             if self.state.server != self.run_id:
                 return UNSURE
-        elif part != COORDINATOR and stored < opened:
-            return OLD
         epoch = max(opened, self.state.claimed.get(part, 0), stored) + 1
         self.state.claimed[part] = epoch
         self.state.leases[part] = LeaseKey(holder, claim, epoch, stored, stands=False, expires_at=self.now + lease_s)

@@ -276,6 +276,18 @@ def test_a_lost_part_is_adopted_once_somebody_has_read_what_that_loses(site: Sit
     assert_told(site.run("adopt", "7"), USAGE, "expected parts 0 to 2, found 7")
 
 
+def test_an_older_directory_is_told_so_whether_somebody_holds_its_part_or_not(site: Site) -> None:
+    site.init()
+    site.open(0, A)
+    site.release(0, A)
+    site.open(0, B, stored=1)
+    held = site.claim(0, A, stored=1)
+    site.release(0, B)
+    assert site.claim(0, A, stored=1) == held
+    assert isinstance(held, Denied)
+    assert "expected epoch 2, found 1" in held.why
+
+
 def test_an_older_directory_is_adopted_where_it_is(site: Site) -> None:
     site.init()
     site.open(0, A)
