@@ -65,7 +65,9 @@ def disk_space(
     """`next_number`, `latest_at` and `forget_before` are as in `Referring`. Raises `DirectoryRefused` if nobody can
     tell what was deleted, and `OSError`."""
     whole = whole_crawl(directory.original)
-    is_resumed = CrawlDirectory(whole).configuration.exists()
+    # That of the whole crawl is there before any part has begun, if it is on many machines.
+    before = (directory, *map(CrawlDirectory, replaced_directories(directory.original)))
+    is_resumed = any(each.configuration.exists() for each in before)
     return DiskSpace(
         free=FreeSpaceGuard(
             one_on_each_disk(growing_folders(directory)),

@@ -298,12 +298,25 @@ def _divided(folder: Path, *names: str) -> list[CrawlDirectory]:
     return [CrawlDirectory(folder / name) for name in names]
 
 
+def _opened_space(part: CrawlDirectory) -> DiskSpace:
+    part.warc.mkdir(parents=True, exist_ok=True)
+    return _space(load(None, overrides=["output.warc=true"], environ={}, require_seeds=False), part, lambda _: None)
+
+
 def _began_anew(part: CrawlDirectory) -> bool:
     """Whether a part asks for a page as a whole that was visited before."""
-    part.warc.mkdir(parents=True, exist_ok=True)
-    space = _space(load(None, overrides=["output.warc=true"], environ={}, require_seeds=False), part, lambda _: None)
+    space = _opened_space(part)
     asyncio.run(space.keeping.prepare(is_resumed=True))
     return not space.keeping.may_be_conditional(url(0, 1.0))
+
+
+@pytest.mark.parametrize("resumed", ["part-0", "before", "."])
+def test_a_part_has_fetched_nothing_before_it_or_what_it_replaces_was_open(tmp_path: Path, resumed: str) -> None:
+    part, _ = _divided(tmp_path, "part-0", "part-1")
+    opened = CrawlDirectory(tmp_path / resumed)
+    opened.path.mkdir(exist_ok=True)
+    opened.write_configuration("")
+    assert _opened_space(part).is_resumed == (resumed != ".")  # a machine writes that before any part has begun
 
 
 def test_archives_of_another_part_tell_nothing_of_the_pages_of_a_part(tmp_path: Path) -> None:
