@@ -19,7 +19,7 @@ _HIGH_RATE = 0.9
 _SLAB_BYTES = 1 << 16
 """Small filters share blocks of this size. An object for each would take more than its bits, and the list of them would
 leave holes in the heap as it grows."""
-_ROW = np.dtype([("count", "<f8"), ("ones", "<f8"), ("given", "<f8"), ("variance", "<f8")])
+_COUNT, _ONES, _GIVEN, _VARIANCE = range(4)
 """Of a filter: URLs accepted, bits set, the estimated number of new URLs that it was given, and its variance."""
 
 
@@ -41,7 +41,7 @@ class SiteFilters:
         self._names_bytes = 0
         self._per_slab = max(1, _SLAB_BYTES // size_bytes)
         self._slabs: list[Memory] = []
-        self._table: NDArray[np.void] = np.zeros(16, dtype=_ROW)
+        self._table: NDArray[np.float64] = np.zeros((16, 4))
         """A row for each filter, and room for more."""
         self.sample = BottomKSample(kernel)
 
@@ -55,7 +55,7 @@ class SiteFilters:
             self._names_bytes += object_bytes(name) + object_bytes(number)
             if number == len(self._table):
                 # A large table has a memory map of its own, so the old one leaves no hole.
-                table = np.frombuffer(zeros(2 * self._table.nbytes), dtype=_ROW)
+                table = np.frombuffer(zeros(2 * self._table.nbytes)).reshape(-1, 4)
                 table[:number] = self._table
                 self._table = table
         return number
@@ -63,14 +63,14 @@ class SiteFilters:
     def add(self, number: int, urls: Sequence[str]) -> list[bool]:
         """Add URLs to a filter, and return for each whether it is new."""
         row = self._table[number]
-        before = int(row["ones"])
+        before = int(row[_ONES])
         absent, new, ones = self._kernel.bloom_probe(urls, self._bits(number), self._hashes, self._seed, ADD)
-        row["ones"] += ones
-        row["count"] += new
+        row[_ONES] += ones
+        row[_COUNT] += new
         rate = sizing.mean_rate_between(before, before + ones, self._bytes * 8, self._hashes)
         if new:
-            row["given"] += new / (1 - rate)
-            row["variance"] += new * rate / (1 - rate) ** 2
+            row[_GIVEN] += new / (1 - rate)
+            row[_VARIANCE] += new * rate / (1 - rate) ** 2
         return absent
 
     def has(self, number: int, urls: Sequence[str]) -> list[bool]:
@@ -81,11 +81,11 @@ class SiteFilters:
     @property
     def counts(self) -> NDArray[np.float64]:
         """URLs that each filter has accepted."""
-        return self._rows["count"]
+        return self._rows[:, _COUNT]
 
     def fills(self) -> NDArray[np.float64]:
         """The share of set bits of each filter."""
-        fills: NDArray[np.float64] = self._rows["ones"] / (self._bytes * 8)
+        fills: NDArray[np.float64] = self._rows[:, _ONES] / (self._bytes * 8)
         return fills
 
     def rates(self) -> NDArray[np.float64]:
@@ -100,8 +100,8 @@ class SiteFilters:
         seen = self.sample.count_by_filter(len(rates))
         # For each URL the variance of the one estimate grows by p/(1 - p), of the other by (1 - c)/c.
         is_sampled = rates > min(1 - chance, _HIGH_RATE)
-        given = np.where(is_sampled, seen / chance, self._rows["given"])
-        variances = np.where(is_sampled, seen * (1 - chance) / chance**2, self._rows["variance"])
+        given = np.where(is_sampled, seen / chance, self._rows[:, _GIVEN])
+        variances = np.where(is_sampled, seen * (1 - chance) / chance**2, self._rows[:, _VARIANCE])
         return given, variances
 
     def memory_bytes(self) -> int:
@@ -124,7 +124,7 @@ class SiteFilters:
         twice. Raises SnapshotRefused, and changes nothing then."""
         try:
             names = msgspec.convert(json.loads(bytes(parts[0])), list[str])
-            table = np.frombuffer(parts[1], dtype=_ROW).reshape(len(names)).copy()
+            table = np.frombuffer(parts[1], dtype=np.float64).reshape(len(names), 4).copy()
             hashes, filters, *bits = parts[2:]
             sample = BottomKSample(self._kernel)
             sample.load(hashes, filters, filter_count=len(names))
@@ -150,5 +150,5 @@ class SiteFilters:
         return memoryview(self._slabs[slab])[place * self._bytes : (place + 1) * self._bytes]
 
     @property
-    def _rows(self) -> NDArray[np.void]:
+    def _rows(self) -> NDArray[np.float64]:
         return self._table[: len(self.numbers)]
