@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crawler.discover.links import cache
+from crawler.discover.links import filter as link_filter
 from crawler.discover.links.bulk import group_in_python, group_links
 from crawler.page import Link, LinkKind
 from crawler.read.elements.link_tables import KEPT_META
@@ -116,7 +116,7 @@ def test_links_stay_alone_if_a_page_chose_them_to_be_slow_to_group() -> None:
 def test_links_are_made_only_of_urls_that_somebody_asks_for(
     monkeypatch: pytest.MonkeyPatch, grouped_at_once: int
 ) -> None:
-    monkeypatch.setattr(cache, "_GROUPED_AT_ONCE", grouped_at_once)
+    monkeypatch.setattr(link_filter, "_GROUPED_AT_ONCE", grouped_at_once)
     made: list[str] = []
 
     def make(href: str, *others: Any) -> Link:
