@@ -255,7 +255,8 @@ def test_a_file_on_a_disk_that_can_only_be_read_is_told_as_such(tmp_path: Path) 
     with mounted("-o", "size=1m,ro", at=tmp_path / "disk") as disk:
         with pytest.raises(OSError) as raised:  # noqa: PT011 - its text is compared
             open_sink(disk)
-        assert error_text(raised.value) == f"Read-only file system: {disk}"
+        then = "mount its file system for writing, too, then run the same command again; what was saved is kept"
+        assert error_text(raised.value) == f"Read-only file system: {disk}; {then}"
 
 
 @pytest.mark.parametrize("free", [0, 1, 2])
