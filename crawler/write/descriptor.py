@@ -53,7 +53,7 @@ class Refers(Protocol):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A page that a server does not take, though it takes others."""
+    """A page whose row a server does not take."""
 
     number: int
     url: str

@@ -87,7 +87,8 @@ class PostgresClient:
 
     async def store(self, rows: Sequence[Row]) -> None:
         """Store pages. After an `OSError`, nobody knows which are stored, and to store them again is right. A page is
-        left out, and logged, whose row the server refuses though it takes others: it would hold up the crawl for ever.
+        left out, and logged or told, whose row the server refuses though it takes others: it would hold up the crawl
+        for ever. Where it is told, whatever rows the server refuses are left out.
         """
         try:
             connection = await self._connected()
@@ -119,13 +120,12 @@ class PostgresClient:
             await self.store(rows[:middle])
             await self.store(rows[middle:])
             return
-        is_enough = self._tell is None and self._left_out == MOST_LEFT_OUT
-        if is_enough or not await self._takes_another():
-            raise OSError(_told(error)) from error
-        self._left_out += 1
         if self._tell is not None:
             self._tell(Refusal(number=rows[0].number, url=rows[0].values[_URL_AT], why=str(error.message)))
             return
+        if self._left_out == MOST_LEFT_OUT or not await self._takes_another():
+            raise OSError(_told(error)) from error
+        self._left_out += 1
         _log.error(
             "the sink postgres: %s (number %d) is left out, because the server refuses its row: %s; when the server "
             "takes it, `onceover inspect DIR verify --repair` stores it from its record, if the crawl writes records",

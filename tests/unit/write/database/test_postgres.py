@@ -265,6 +265,19 @@ async def test_a_repair_is_told_of_all_pages_that_the_server_refuses_and_goes_on
     assert caplog.messages == []
 
 
+async def test_a_repair_goes_on_where_the_server_would_refuse_an_empty_row_too(server: PostgresServer) -> None:
+    sink = open_sink(server.dsn, schema="untitled")
+    await sink.begin()
+    server.query("ALTER TABLE untitled.pages ALTER COLUMN title SET NOT NULL")
+    refused: list[Refusal] = []
+    sink.tell_refusals(refused.append)
+    await sink.write(*rich_page(1, title=None))
+    await sink.write(*rich_page(2, title="good"))
+    await sink.aclose()
+    assert numbers(server, "untitled") == [2]
+    assert [(each.number, "title" in each.why) for each in refused] == [(1, True)]
+
+
 async def test_a_check_that_is_taken_back_tells_of_no_table_that_it_makes(
     server: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
