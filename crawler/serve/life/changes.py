@@ -50,15 +50,15 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wished(facts: Facts, wish: Wish, now: float) -> Facts:
-    """Somebody wants it to run or to stop. To run ends a rest, unless the crawl is paused; if its directory was gone, a
-    new crawl begins there. A schedule does not make up for what was due while the crawl was stopped; of a crawl that
-    waits for its schedule, to run begins it anew."""
+    """Somebody wants it to run or to stop. To run ends a rest, unless the crawl is paused; if that says that the crawl
+    is gone, a new one may begin in its place. A schedule does not make up for what was due while the crawl was stopped;
+    of a crawl that waits for its schedule, to run begins it anew."""
     record, rest = facts.record, facts.record.rest
     if wish is Wish.STOP:
         return _replace(facts, record=_replace(_unwanted(facts), wish=wish))
     was_stopped = record.wish is Wish.STOP
     is_paused = rest is not None and rest.why is Why.PAUSED
-    if rest is not None and rest.why is Why.SHORT:
+    if rest is not None and rest.reason == GONE and not was_stopped:
         record = _replace(record, begun_in=None)
     ticked_at = now if was_stopped else record.ticked_at
     record = _replace(record, wish=wish, falls=(), ticked_at=ticked_at, unwanted_pid=None)

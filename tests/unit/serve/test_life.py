@@ -353,6 +353,10 @@ def test_a_crawl_whose_directory_is_gone_waits_for_it_until_somebody_starts_it(i
     wanted = changes.wished(facts, Wish.RUN, now)
     assert step(wanted, now) == Start(PLAN.directory)
     assert wanted.record.begun_in is None
+    again = changes.wished(changes.wished(facts, Wish.STOP, now), Wish.RUN, now)
+    assert again.record.begun_in == PLAN.directory
+    full = changes.not_started(facts, OSError(errno.ENOSPC, "no"), now, restarts=RESTARTS)
+    assert changes.wished(full, Wish.RUN, now).record.begun_in == PLAN.directory
 
 
 def test_a_crawl_that_has_not_said_anything_has_not_begun() -> None:
