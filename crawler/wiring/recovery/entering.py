@@ -1,19 +1,23 @@
 """Enters the settled URLs that an output tells of into a frontier."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 
 from crawler.wiring.recovery.entries import batches
-from frontier import Frontier, LedgerEntry, Recovering
+from frontier import Frontier, LedgerEntry, LedgerReads, Recovering
 from visited import CannotForget
 
 
 class RecoveringFrontier(Frontier, Recovering, Protocol):
     """A frontier that can be given what only the output knows."""
+
+
+QueueAgain = Callable[[RecoveringFrontier, LedgerReads], Awaitable[int]]
+"""Queues settled URLs that an operator had queued again. Returns how many these are."""
 
 
 async def enter_settled(

@@ -6,7 +6,7 @@ read again from the archive. If it is not there either, only the settled URLs ar
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, closing
 from typing import Final
 
@@ -30,7 +30,7 @@ from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.counting import LinkCounting
-from crawler.wiring.recovery.entering import RecoveringFrontier, enter_settled
+from crawler.wiring.recovery.entering import QueueAgain, enter_settled
 from crawler.wiring.recovery.entries import RecordUrls, batches
 from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
@@ -42,9 +42,6 @@ from frontier import CrawlUrl, Damaged, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
 
 _KINDS: Final = {str(kind): kind for kind in LinkKind}
-
-QueueAgain = Callable[[RecoveringFrontier, LedgerReads], Awaitable[int]]
-"""Queues settled URLs that an operator had queued again. Returns how many these are."""
 
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,12 +63,7 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def recover(
-    loaded: Loaded,
-    sources: Sources,
-    state: FrontierState,
-    *,
-    progress: Progress,
-    queue_again: QueueAgain | None = None,
+    loaded: Loaded, sources: Sources, state: FrontierState, *, progress: Progress, queue_again: QueueAgain | None = None
 ) -> Recovered:
     """Take into the state of a frontier what the output tells and the state does not know, and close the state.
 
