@@ -1,7 +1,6 @@
 """Where an export goes: to a stream, or to a file that lies beside its place until it is complete; temporary files."""
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,18 +65,6 @@ def _named_if_full(path: Path) -> Iterator[None]:
         if error.errno in DISK_FULL and error.filename is None:
             error.filename = str(path)
         raise
-
-
-@contextmanager
-def with_databases() -> Iterator[None]:
-    """A context that has databases in temporary files. Raises `OSError` with what to do if they can't be written."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise OSError(
-            f"a temporary file of SQLite, which lists what the archive has, can't be written: {error}. Free some space "
-            "on its disk, or set SQLITE_TMPDIR to a folder on a larger one; then run the same command again"
-        ) from error
 
 
 def ensure_writable(path: Target, *, may_replace: bool) -> None:

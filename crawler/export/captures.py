@@ -10,7 +10,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.export.archives import Archive, ArchiveGone, members_of
-from crawler.export.aside import with_databases
+from crawler.files.temporary import with_databases
 from crawler.page.digests import key_of
 from crawler.write.cdxj.heads import END, capture_of
 from crawler.write.cdxj.lines import moment_of, parse

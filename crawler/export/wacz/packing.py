@@ -10,12 +10,13 @@ import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.export.archives import Archive, archives_in, archives_of, members_of, nothing_to
-from crawler.export.aside import ensure_writable, with_databases, written_aside
+from crawler.export.aside import ensure_writable, written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
 from crawler.export.wacz.index import Index, write_index
 from crawler.export.wacz.package import Member, Package
 from crawler.export.wacz.unpacking import is_wacz
 from crawler.export.writers import ExportRefused
+from crawler.files.temporary import with_databases
 from crawler.page import PageRecord, rfc3339
 from crawler.status import number_of
 from crawler.write.cdxj.heads import read_head

@@ -1,7 +1,6 @@
 """Makes the difference of two crawls. It blocks, for as long as it takes to read all records twice."""
 
 from collections.abc import Collection, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -37,7 +36,7 @@ def make_diff(before: Path, after: Path, wanted: Wanted) -> Diff:
     raises, and `Refused`."""
     until = None if wanted.since is None else rfc3339(wanted.since)
     name_of = names_of(after)
-    with closing(temporary_database()) as database:
+    with temporary_database() as database:
         database.execute(TABLE)
         pages_before = read_side(
             database, Side.BEFORE, _records(before), name_of=name_of, renaming=wanted.renaming, until=until

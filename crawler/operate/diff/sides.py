@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -85,7 +84,7 @@ def read_side(
                 if until is None or (at < end if visit.fetched_at is None else visit.fetched_at <= until):
                     yield visit
 
-    with closing(temporary_database()) as place:
+    with temporary_database() as place:
         last_visits = LastVisits(place, name_of, visits())
         for visit in visits():
             page = counts_as_page(visit)

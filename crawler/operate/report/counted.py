@@ -2,7 +2,6 @@
 answered by 304; what was received, and when, counts for each."""
 
 from collections.abc import Collection, Iterable
-from contextlib import closing
 from pathlib import Path
 
 from crawler.operate.report.counting import ActivityCount, Checks, Hosts, Totals
@@ -35,7 +34,7 @@ class Counted:
         if not self.has_repeats:
             self.add(recorded_visits(extents))
             return
-        with closing(temporary_database()) as database:
+        with temporary_database() as database:
             last_visits = LastVisits(database, canonical, recorded_visits(extents), has_forgotten=has_forgotten)
             for visit in recorded_visits(extents):
                 is_last, is_current = last_visits.judge(visit)

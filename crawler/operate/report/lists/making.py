@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
@@ -53,7 +52,7 @@ def make_lists(
     """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
     and all of the others. `has_forgotten`: whether URLs may have been fetched anew. `seeds` are the names of those that
     are no orphans."""
-    with closing(temporary_database()) as database:
+    with temporary_database() as database:
         records = _Records(directories, database, canonical, has_forgotten=has_forgotten)
         making = _Making(records, sections, database, canonical, seeds=seeds, most=MOST if limit is None else limit)
         making.read()
@@ -166,7 +165,7 @@ class _Making:
 
 def count_dead_checks(directories: Collection[Path], canonical: Canonical, *, has_forgotten: bool = False) -> int:
     """How many URLs out of scope answer with an error, or not at all, to which a page links as it is now."""
-    with closing(temporary_database()) as database:
+    with temporary_database() as database:
         records = _Records(directories, database, canonical, has_forgotten=has_forgotten)
         endings, linking = Endings(database, canonical), Linking(database, canonical)
         for listed in records.current():
