@@ -5,14 +5,15 @@ records refer, and, where a server said that nothing has changed, the last captu
 so that an archive of any size takes little memory.
 """
 
-import errno
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from crawler.files.temporary import with_databases
 from crawler.page.digests import key_of
 from crawler.prune.finished import OutputFile, sound_lines
 from crawler.write.cdxj.lines import REVISIT, parse
@@ -28,14 +29,9 @@ _TABLES: Final = """
 def needed_by_others(archives: Sequence[OutputFile], chosen: Collection[OutputFile]) -> set[OutputFile]:
     """Those of the chosen archives to which others refer. `archives` are all of the crawl, in the order written. Raises
     `OSError`."""
-    database = sqlite3.connect("", isolation_level=None)
-    try:
+    with with_databases(), closing(sqlite3.connect("", isolation_level=None)) as database:
         database.executescript(f"PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA journal_mode = OFF; {_TABLES}")
         return set(_needed(database, archives, chosen))
-    except sqlite3.Error as error:
-        raise OSError(errno.EIO, f"what archives refer to can't be noted in a temporary file: {error}") from error
-    finally:
-        database.close()
 
 
 def _needed(

@@ -4,7 +4,6 @@ It lies in a file without a name, so a crawl of any size needs little memory.
 """
 
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from enum import IntEnum
@@ -280,8 +279,8 @@ def room() -> Iterator[None]:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
             raise
         raise NoRoom(
-            f"there is no room in {tempfile.gettempdir()} for what is compared, which takes some hundred bytes for "
-            "each page and output: free some space, or set TMPDIR to a folder on a larger disk"
+            "there is no room for a temporary file of SQLite with what is compared, some hundred bytes for each page "
+            "and output: free some space on its disk, or set SQLITE_TMPDIR to a folder on a larger one"
         ) from error
 
 

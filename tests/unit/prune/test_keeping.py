@@ -128,7 +128,7 @@ async def test_a_crawl_goes_on_if_there_is_no_room_to_find_out_what_is_needed(
         full.setattr(following, "_TABLES", f"PRAGMA max_page_count = 1; {following._TABLES}")
         await kept.prune_once()
     assert "old output can't be deleted now" in caplog.text
-    assert "disk is full" in caplog.text
+    assert "disk is full. Free some space on its disk, or set SQLITE_TMPDIR" in caplog.text
     for _ in range(2):
         await kept.prune_once()
     assert ("records", 0) not in serials(output_files([crawl]))

@@ -103,7 +103,7 @@ async def test_lines_that_cannot_be_read_are_all_told_in_less_memory_than_they_t
 def test_no_room_for_what_is_compared_is_told_with_what_to_do() -> None:
     facts = Facts()
     facts._database.execute("PRAGMA max_page_count = 20")
-    with pytest.raises(NoRoom, match="set TMPDIR") as raised:
+    with pytest.raises(NoRoom, match="set SQLITE_TMPDIR") as raised:
         facts.add(Source.LEDGER, (Fact(number, f"http://a.test/{number}" * 10) for number in range(10_000)))
     facts.close()
     told = known_error(raised.value)
