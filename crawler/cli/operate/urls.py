@@ -66,7 +66,8 @@ def add(
 ) -> int:
     """Add each URL to the queues of the crawl in DIR.
 
-    URLs that the crawl knows are not added again, so you can repeat the command. Exits with 1 if a URL was refused.
+    URLs that the crawl knows are not added again, so you can repeat the command. Exits with 1 if a URL was refused or
+    invalid.
     """
     given = _given(urls, file)
     with crawl_at(directory, daemon, to_change=True) as crawl:
@@ -98,7 +99,7 @@ def forget(
 ) -> int:
     """Forget each URL, as if the crawl in DIR had never met it. When a page links to it, it is fetched again.
 
-    URLs that are still to be fetched are kept; then the command exits with 1.
+    URLs that are still to be fetched are kept, and invalid ones left out; then the command exits with 1.
     """
     if host is None and matching is None:
         given = _given(urls, file)
