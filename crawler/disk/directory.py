@@ -30,6 +30,7 @@ import errno
 import fcntl
 import os
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Literal, Self
@@ -260,7 +261,8 @@ class CrawlDirectory:
 
     def __exit__(self, *_: object) -> None:
         if self._lock is not None:
-            self._write(self._lock, self.ending)
+            with suppress(OSError):  # the disk may take no writes any more: people must hear what ended because of that
+                self._write(self._lock, self.ending)
             os.close(self._lock)
             self._lock = None
 

@@ -5,7 +5,7 @@ import logging
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +23,15 @@ REBUILD_INTERVAL_S: Final = 5.0
 
 
 class _FileHandler(logging.FileHandler):
-    """Drops messages that can't be written. If the disk is full, the crawl waits, and says so elsewhere."""
+    """Drops messages that can't be written. If the disk is full, the crawl waits, and says so elsewhere. If it takes no
+    writes at all, people must hear what has failed first."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
         return
+
+    def close(self) -> None:
+        with suppress(OSError):
+            super().close()
 
 
 @contextmanager

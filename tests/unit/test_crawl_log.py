@@ -55,6 +55,12 @@ def test_a_log_goes_on_at_its_beginning_after_logrotate_has_copied_and_emptied_i
     assert "\0" not in log.read_text()
 
 
+def test_a_log_that_cant_be_written_is_no_error() -> None:
+    """It would hide what has ended the crawl."""
+    with log_into(Path("/dev/full"), log_form("text", crawl="a")):
+        logging.getLogger("crawler").info("not written")
+
+
 @pytest.mark.parametrize("written", ["old\nold\nbegun\n", "new\n", None])
 def test_the_error_that_ends_a_run_is_logged_by_a_run_that_has_begun(written: str | None, tmp_path: Path) -> None:
     log = tmp_path / "crawl.log"

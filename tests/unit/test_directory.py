@@ -1,5 +1,6 @@
 """That a crawl's directory is held by one process, and that files of other people are never touched."""
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -270,3 +271,17 @@ def test_a_database_in_which_a_sink_has_only_made_its_tables_is_no_output(tmp_pa
     file.close()
     (path.parent / "head.csv").write_text("url\n")
     assert directory.has_output()
+
+
+def test_leaving_a_disk_that_takes_no_writes_any_more_is_no_error_and_leaves_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would hide what has ended the crawl."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patched, CrawlDirectory(tmp_path):
+        patched.setattr(os, "ftruncate", refuse)
+    with CrawlDirectory(tmp_path):
+        pass
