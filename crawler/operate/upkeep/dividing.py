@@ -170,7 +170,7 @@ def _lock_all(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(lock_all_parts(path))
         for target in () if (division := read_division(path)) is None else division.directories(path):
-            stack.enter_context(CrawlDirectory(target))
+            stack.enter_context(CrawlDirectory(target, to="change"))
         yield
 
 
@@ -246,7 +246,7 @@ async def _regroup(
     assert upkeep.regroup is not None
     with ExitStack() as stack:
         for target in division.directories(path):
-            if not (lock := CrawlDirectory(target)).lock.exists():
+            if not (lock := CrawlDirectory(target, to="change")).lock.exists():
                 stack.enter_context(lock)
         try:
             return await upkeep.regroup(job)

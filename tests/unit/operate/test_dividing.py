@@ -1,5 +1,6 @@
 """`onceover parts` divides a crawl anew, and goes on wherever it was stopped."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from inspect import isawaitable, iscoroutinefunction
@@ -21,6 +22,7 @@ from frontier import StoreFull
 from frontier.regroup import regroup as steps
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, Ended
 from tests.e2e.operating import command_here
+from tests.full_disk import no_space
 from tests.unit.operate.stored_crawls import HOSTS, SETTLED, StoredCrawl, make, queue_of
 
 
@@ -242,6 +244,9 @@ def test_a_full_disk_leaves_a_choice(crawl: StoredCrawl, monkeypatch: pytest.Mon
         ended = parts(crawl, 4)
     assert ended.code == FAILED
     assert "the disk is full" in ended.err
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", no_space)  # who has a lock can't be written there
+        assert parts(crawl, 1).out == "1 part, as before\n"
     assert parts(crawl, 4).code == COMPLETE
     assert ledger(crawl) == before
 
