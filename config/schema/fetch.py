@@ -12,7 +12,9 @@ Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "turbohtml", "lxml"
 FetchBackend = Annotated[str, Meta(extra={"choices": ("http",), "backends": "fetcher"})]
 DEFAULT_USER_AGENT = "onceover/1.0 (+https://example.org/about-our-crawler)"
 """Its contact is a placeholder, which does not count; see `config.contact`."""
-UserAgent = Annotated[str, matching(r"[\x21-\x7e][\x20-\x7e]*", "in printable ASCII")]
+UserAgent = Annotated[
+    str, matching(r"[\x21-\x7e][\x20-\x7e]*", "in printable ASCII, not empty and without a space at its start")
+]
 Language = Annotated[str, matching(r"(\*|[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*)", 'a language tag, as "en" or "de-AT"')]
 HostPattern = Annotated[str, matching(rf"(\*|(\*\.)?{IN_NAME}([.-]*{IN_NAME})*)")]
 Address = Annotated[

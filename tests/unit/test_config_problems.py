@@ -14,6 +14,7 @@ from tests.unit.test_config_loader import CONTACT, MINIMAL, SEED, problems_of, w
 
 HUGE = "9" * 5000
 PRINTABLE = "not empty and without control characters"
+USER_AGENT = "fetch.user_agent: expected text, in printable ASCII, not empty and without a space at its start, found "
 
 
 @pytest.mark.parametrize(
@@ -108,8 +109,10 @@ PRINTABLE = "not empty and without control characters"
         ("crawl.seeds = ['https://a.test/', 5]", f"crawl.seeds: expected a list of texts, each {PRINTABLE}, found 5"),
         ("crawl.seeds = ['  ']", f'crawl.seeds: expected a list of texts, each {PRINTABLE}, found "  "'),
         ('crawl.seeds = ["http://a/\\u0001"]', f"crawl.seeds: expected a list of texts, each {PRINTABLE}, found "),
-        ('fetch.user_agent = "a\\n"', r'fetch.user_agent: expected text, in printable ASCII, found "a\n"'),
-        ("fetch.user_agent = 'Käfer'", 'fetch.user_agent: expected text, in printable ASCII, found "Käfer"'),
+        ('fetch.user_agent = "a\\n"', USER_AGENT + r'"a\n"'),
+        ("fetch.user_agent = 'Käfer'", USER_AGENT + '"Käfer"'),
+        ("fetch.user_agent = ''", USER_AGENT + '""'),
+        ("fetch.user_agent = ' a'", USER_AGENT + '" a"'),
         (
             "fetch.languages = ['de', 'e_n']",
             'fetch.languages: expected a list of texts, each a language tag, as "en" or ',
