@@ -255,7 +255,7 @@ class CrawlDirectory:
 
     def _write(self, lock: int, holder: str, *, must: bool = False) -> None:
         before = os.fstat(lock)
-        write_holder(lock, holder, must=must)
+        write_holder(lock, self.lock, holder, must=must)
         if self._to == "read":
             os.utime(lock, ns=(before.st_atime_ns, before.st_mtime_ns))
 

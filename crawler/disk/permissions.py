@@ -128,12 +128,13 @@ def read_holder(lock: int) -> str:
     return os.pread(lock, 32, 0).decode("ascii", "replace").strip()
 
 
-def write_holder(lock: int, holder: str, *, must: bool) -> None:
-    """Write into an open lock who holds it. Unless it `must`, a full disk is no error: others then learn less, but the
-    holder may be the command that makes room. Raises `OSError`."""
+def write_holder(lock: int, path: Path, holder: str, *, must: bool) -> None:
+    """Write into the open lock at `path` who holds it. Unless it `must`, a full disk is no error: others then learn
+    less, but the holder may be the command that makes room. Raises `OSError`."""
     os.ftruncate(lock, 0)
     try:
         os.pwrite(lock, holder.encode(), 0)
     except OSError as error:
         if must or error.errno not in DISK_FULL:
+            error.filename = str(path)  # the system knows the descriptor alone
             raise

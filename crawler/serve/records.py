@@ -76,7 +76,7 @@ class Home:
             raise HomeInUse(
                 f"process {holder or 'unknown'} serves {self.path} already; `kill {holder or 'PID'}` ends that daemon"
             ) from error
-        write_holder(lock, f"{os.getpid()}\n", must=True)
+        write_holder(lock, self.folder / "lock", f"{os.getpid()}\n", must=True)
         self._lock = lock
         return self
 

@@ -212,8 +212,9 @@ def test_how_a_run_ended_stands_in_the_lock_until_the_next_one_begins(tmp_path: 
 
 def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "pwrite", no_space)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as raised:
         CrawlDirectory(tmp_path).__enter__()
+    assert raised.value.filename == str(tmp_path / "lock")
     with (
         CrawlDirectory(tmp_path, to="change"),  # a command may be what makes room
         pytest.raises(DirectoryRefused, match="in use by process unknown"),
