@@ -155,6 +155,9 @@ def test_without_a_bound_nothing_is_deleted_and_the_command_says_what_it_needs(c
     assert (refused.code, files(crawl)) == (USAGE, before)
     assert "expected --keep or --keep-bytes" in refused.err
     assert command_here("prune", str(crawl), "--keep", "many").code == USAGE
+    without_unit = command_here("prune", str(crawl), "--keep", "90")
+    assert (without_unit.code, files(crawl)) == (USAGE, before)
+    assert "expected a number with its unit, as 90d or 12h, found '90'" in without_unit.err
 
 
 def test_a_crawl_waits_while_it_takes_more_than_its_disk_space_and_goes_on_when_that_grows(tmp_path: Path) -> None:

@@ -17,11 +17,16 @@ from crawler.status import number_of, size
 from crawler.wiring.components.disk_space import kept
 
 
+def _age_of(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """As `duration_of`, but with a unit: whoever writes 90 means days, and would be left with 90 seconds."""
+    if value is not None and value.rstrip()[-1:].isdigit():
+        raise click.BadParameter(f"expected a number with its unit, as 90d or 12h, found {value!r}")
+    return duration_of(context, parameter, value)
+
+
 @click.command()
 @directory
-@click.option(
-    "--keep", callback=duration_of, metavar="TIME", help="Delete files whose last page is older, as 90d or 12h."
-)
+@click.option("--keep", callback=_age_of, metavar="TIME", help="Delete files whose last page is older, as 90d or 12h.")
 @click.option(
     "--keep-bytes", callback=size_of, metavar="SIZE", help="Delete the oldest files until SIZE is left, as 200GB."
 )
