@@ -1,7 +1,5 @@
-"""The record of one URL, and moments as records and archives write them."""
+"""The record of one URL."""
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Protocol
 
@@ -125,15 +123,3 @@ def counts_as_page(visit: Settled) -> bool:
     if visit.kind in (LinkKind.SITEMAP, LinkKind.EXTERNAL):
         return False
     return visit.state == "done" and status is not None and (status // 100 == 2 or status == HTTPStatus.NOT_MODIFIED)
-
-
-def rfc3339(seconds: float, /) -> str:
-    """Seconds since 1970 as RFC 3339, UTC, with milliseconds."""
-    second, microsecond = divmod(round(seconds * 1_000_000), 1_000_000)
-    return f"{_to_the_second(second)}.{microsecond // 1000:03}Z"
-
-
-@lru_cache(maxsize=16)
-def _to_the_second(second: int) -> str:
-    # Cached, because a crawl fetches many pages in the same second.
-    return datetime.fromtimestamp(second, UTC).isoformat()[:-6]

@@ -4,15 +4,16 @@
     outcomes       what the frontier keeps of a URL that was fetched
     archiving      which pages the archive gets
     changes        what has become of a URL since its last visit
-    headers        what the headers of a response say: media type, validators, until when it is fresh; HTTP dates and
-                   dates of sitemaps, as records write them
+    headers        what the headers of a response say: media type, validators, until when it is fresh
+    dates          HTTP dates and dates of sitemaps, as records write them
 
 `crawler.page.PageRecord` is the value. The pipeline makes records.
 """
 
 from crawler.record.archiving import FILTER_REASONS, ArchiveFilter
 from crawler.record.changes import Change, has_copy, note_of, seed_without_scheme
-from crawler.record.headers import header_time, record_headers, validator, w3c_time
+from crawler.record.dates import header_time, w3c_time
+from crawler.record.headers import record_headers, validator
 from crawler.record.outcomes import outcome_of
 from crawler.record.page_records import FoundLinks, fetched_record, unfetched_record, with_usage, without_content
 

@@ -27,7 +27,8 @@ from crawler.page import (
     rfc3339,
 )
 from crawler.record.changes import change_since
-from crawler.record.headers import expires_at, header_time, media_type, record_headers, validator, w3c_time
+from crawler.record.dates import header_time, w3c_time
+from crawler.record.headers import expires_at, media_type, record_headers, validator
 from frontier import Lease, UrlState
 
 _DONE = UrlState.DONE.name.lower()

@@ -27,13 +27,13 @@ from crawler.page import (
 from crawler.page.digests import digest_text_in_python
 from crawler.record import (
     FoundLinks,
+    dates,
     fetched_record,
     header_time,
-    headers,
     unfetched_record,
     w3c_time,
 )
-from crawler.record.headers import http_date
+from crawler.record.dates import http_date
 from crawler.record.page_records import resolved_url
 from frontier import UrlState
 from tests.unit.write.samples import NOON, lease, page
@@ -315,7 +315,7 @@ def test_no_header_whatever_it_says_stops_a_record(headers: list[tuple[bytes, by
 
 
 def test_times_of_headers_are_remembered_in_bounded_memory() -> None:
-    headers._cached_time.cache_clear()
+    dates._cached_time.cache_clear()
     for text, expected in (
         ("Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z"),
         ("Mon, 07 Nov 1994 08:49:60 GMT", "1994-11-07T08:49:59Z"),
@@ -326,5 +326,5 @@ def test_times_of_headers_are_remembered_in_bounded_memory() -> None:
         (None, None),
     ):
         assert [header_time(text), header_time(text)] == [expected, expected]
-    kept = headers._cached_time.cache_info()
+    kept = dates._cached_time.cache_info()
     assert (kept.currsize, kept.hits, kept.maxsize) == (3, 3, 1000)
