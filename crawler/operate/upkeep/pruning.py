@@ -66,8 +66,8 @@ def prune(places: Places, keep: Keep) -> PruneReport:
 
 
 def _checked_plan(outputs: Sequence[CrawlDirectory], keep: Keep, *, now: float) -> Plan:
-    """Archives that refer to each other go together. If these are all archives, nothing would be kept, though some was to
-    be. A crawl that runs begins its archive anew before it comes to that."""
+    """Archives that refer to each other go together. If these are all archives, none would be kept, though some were
+    to be. A crawl that runs begins its archive anew before it comes to that."""
     plan = make_plan(outputs, keep, now=now)
     archives = [file for file in plan.files if file.is_archive]
     if not keep.bytes or not archives or any(file not in plan.chosen for file in archives):
