@@ -198,8 +198,10 @@ class Store(Protocol):
         """Move a URL from its queue to the postponed URLs."""
         ...
 
-    def rewrite(self, pending: PendingUrl, queue: QueueUpdate, counters: Counters, /) -> None:
-        """Write a pending URL again under its order."""
+    def rewrite(
+        self, waiting: Sequence[PendingUrl | PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /
+    ) -> None:
+        """Write URLs that wait again, each where it is."""
         ...
 
     def requeue(self, postponed: Sequence[PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /) -> None:

@@ -44,6 +44,10 @@ class StoreReads(Protocol):
         """The ledger entry of a URL; None if it was never admitted."""
         ...
 
+    def waiting(self, canonical: str, /) -> PendingUrl | PostponedUrl | None:
+        """What waits of a URL; None if it is settled, was never admitted, or can't be decoded."""
+        ...
+
     def link_count(self, canonical: str, /) -> int:
         """The links that `add_links` has added for a URL."""
         ...

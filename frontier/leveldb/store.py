@@ -157,10 +157,16 @@ class LevelDBStore:
         batch.put(ledger_key(pending.url.canonical), encode_location(postponed.pending, due_ms=postponed.due_ms))
         self.writer.commit(batch, [queue], counters)
 
-    def rewrite(self, pending: PendingUrl, queue: QueueUpdate, counters: Counters, /) -> None:
+    def rewrite(
+        self, waiting: Sequence[PendingUrl | PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /
+    ) -> None:
         batch = self.database.batch()
-        batch.put(pending_key(pending.url.queue_key, pending.order), encode_pending(pending))
-        self.writer.commit(batch, [queue], counters)
+        for item in waiting:
+            if isinstance(item, PendingUrl):
+                batch.put(pending_key(item.url.queue_key, item.order), encode_pending(item))
+            else:
+                batch.put(postponed_key(item.due_ms, item.pending.number), encode_postponed(item))
+        self.writer.commit(batch, queues, counters)
 
     def requeue(self, postponed: Sequence[PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         batch = self.database.batch()

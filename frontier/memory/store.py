@@ -183,10 +183,17 @@ class MemoryStore:
         self._set_reason(pending.url.canonical, postponed.reason)
         self._write([queue], counters)
 
-    def rewrite(self, pending: PendingUrl, queue: QueueUpdate, counters: Counters, /) -> None:
-        urls = self.reads.pending_by_queue[pending.url.queue_key]
-        urls[bisect_right(urls, pending.order, key=by_order) - 1] = pending
-        self._write([queue], counters)
+    def rewrite(
+        self, waiting: Sequence[PendingUrl | PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /
+    ) -> None:
+        for item in waiting:
+            if isinstance(item, PendingUrl):
+                urls = self.reads.pending_by_queue[item.url.queue_key]
+                urls[bisect_right(urls, item.order, key=by_order) - 1] = item
+            else:
+                postponed = self.reads.postponed
+                postponed[bisect_left(postponed, _due(item), key=_due)] = item
+        self._write(queues, counters)
 
     def requeue(self, postponed: Sequence[PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         numbers = {item.pending.number for item in postponed}

@@ -214,7 +214,7 @@ class Recovering(Protocol):
 
     async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
         """Fetch URLs again whose copies are lost. The same as `add` with `force`, but no server is asked whether a copy
-        is still current."""
+        is still current, nor for those that wait already: these keep their turns."""
         ...
 
     async def set_lost(self, count: int, /) -> None:

@@ -29,7 +29,7 @@ from frontier.transitions.checks import check_urls
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
-from frontier.transitions.readmission import find_readmissible, find_settled
+from frontier.transitions.readmission import find_readmissible, find_settled, remove_validators
 from frontier.transitions.uncancellable import run_in_turn, run_prompt_in_turn
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
 from visited import VisitedSet
@@ -216,6 +216,9 @@ class Admission:
             new_canonicals = {url.canonical for url in new}
             known = [url for url in batch if url.canonical not in new_canonicals]
             again = find_readmissible(known, self._leases, self._store.reads, drop_validators=drop_validators)
+            if drop_validators:
+                waiting = [url for url in known if url.canonical not in again]
+                remove_validators(waiting, self._store, self._active)
         return self._write(new, again, chosen, position)
 
     def _write(

@@ -1,10 +1,13 @@
-"""Finds known URLs that may be crawled again."""
+"""Finds known URLs that may be crawled again, and changes those that wait for it."""
 
 from collections.abc import Iterable
 
 import msgspec
 
+from frontier.records import PendingUrl, PostponedUrl
+from frontier.store import Store
 from frontier.store_reads import StoreReads
+from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.leasing import OpenLease
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
 from frontier.visits import LastVisit
@@ -29,12 +32,34 @@ def find_readmissible(
     return found
 
 
+def remove_validators(urls: Iterable[CrawlUrl], store: Store, active: ActiveQueues) -> None:
+    """Write those of these URLs again, without validators, that wait with some. Each keeps its turn."""
+    waiting = [store.reads.waiting(canonical) for canonical in {url.canonical for url in urls}]
+    changed = [whole for each in waiting if each is not None and (whole := _without_validators(each)) is not each]
+    if not changed:
+        return
+    store.rewrite(changed, [], active.copy_counters(active.now()))
+    for each in changed:
+        if isinstance(each, PendingUrl):
+            active.prefetch.replace(each)
+
+
 def find_settled(
     urls: Iterable[CrawlUrl], reads: StoreReads, *, drop_validators: bool
 ) -> dict[str, tuple[CrawlUrl, LedgerEntry]]:
     """The settled ones among these URLs, and their ledger entries."""
     found = find_readmissible(urls, (), reads, drop_validators=drop_validators)
     return {canonical: (url, entry) for canonical, (url, entry) in found.items() if entry is not None}
+
+
+def _without_validators(waiting: PendingUrl | PostponedUrl) -> PendingUrl | PostponedUrl:
+    """The same if there are none."""
+    pending = waiting if isinstance(waiting, PendingUrl) else waiting.pending
+    if pending.url.had_etag is None and pending.url.had_last_modified is None:
+        return waiting
+    url = msgspec.structs.replace(pending.url, had_etag=None, had_last_modified=None)
+    pending = msgspec.structs.replace(pending, url=url)
+    return pending if isinstance(waiting, PendingUrl) else msgspec.structs.replace(waiting, pending=pending)
 
 
 def _prepare_again(

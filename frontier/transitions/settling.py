@@ -129,7 +129,7 @@ class Settling:
         if held.superseded:
             self._store.update_queues([update], counters)
         elif after_s is None:
-            self._store.rewrite(again, update, counters)
+            self._store.rewrite([again], [update], counters)
             self._active.prefetch.put_back(again)
         else:
             counters.retrying += 1

@@ -19,7 +19,7 @@ from crawler.testing.frontier.crawls import (
 )
 from crawler.testing.frontier.suite import FrontierSuite
 from crawler.testing.loops import in_virtual_time
-from frontier import Budgeted, Budgets, LedgerEntry, Pausing, QueueControl, QueueReads, Recovering, UrlState
+from frontier import Budgeted, Budgets, Frontier, LedgerEntry, Pausing, QueueControl, QueueReads, Recovering, UrlState
 
 
 class OperatingTests(FrontierSuite):
@@ -179,6 +179,30 @@ class OperatingTests(FrontierSuite):
         async with crawl.opened() as frontier:
             assert await frontier.add([page("a", f"{number}") for number in range(4)]) == 0
 
+    @pytest.mark.parametrize("is_reopened", [False, True])
+    @in_virtual_time
+    async def test_a_url_that_waits_with_validators_loses_these_when_its_copy_is_lost_and_keeps_its_turn(
+        self, crawl: Crawl, *, is_reopened: bool
+    ) -> None:
+        urls = [page("a", str(number)) for number in range(3)]
+        async with crawl.opened() as frontier:
+            if not isinstance(frontier, Recovering):
+                pytest.skip("it can't be recovered from the output")
+            await frontier.add(urls)
+            for _ in urls:
+                outcome = msgspec.structs.replace(DONE, etag='"1"', last_modified="yesterday")
+                await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
+            await frontier.add(urls, force=True)
+            await frontier.retry(await next_lease(frontier), after_s=5, cooldown_s=0)
+            before = frontier.describe()
+            assert await frontier.add_anew([urls[0], urls[2], urls[2]]) == 0
+            assert frontier.describe() == before
+            if not is_reopened:
+                assert await _validators_of_all(frontier) == [("1", '"1"'), ("2", None), ("0", None)]
+        if is_reopened:
+            async with crawl.opened() as frontier:
+                assert await _validators_of_all(frontier) == [("1", '"1"'), ("2", None), ("0", None)]
+
     @in_virtual_time
     async def test_a_page_whose_copy_is_lost_is_fetched_again_without_validators(self, crawl: Crawl) -> None:
         async with crawl.opened() as frontier:
@@ -194,3 +218,12 @@ class OperatingTests(FrontierSuite):
             await frontier.set_lost(5)
         with crawl.state() as state:
             assert state.describe().lost == 5
+
+
+async def _validators_of_all(frontier: Frontier) -> list[tuple[str, str | None]]:
+    """The paths of all URLs that wait, as they come, with their validators. Settles them."""
+    found = []
+    async for lease in frontier:
+        found.append((lease.url.url.rpartition("/")[2], lease.url.had_etag or lease.url.had_last_modified))
+        await settle(frontier, lease)
+    return found

@@ -77,11 +77,13 @@ class Changes:
         settled: Counter[str] = Counter()
         superseded: list[OpenLease] = []
         found_at: dict[str, float] = {}
+        without_validators: list[str] = []
         for url in urls if force else ():
             entry = self.database.entry(url.canonical)
             lease = None if entry is None else self.leases.get(entry.number)
             waits = entry is not None and entry.state is UrlState.PENDING and lease is None
             if url.canonical in admitted or waits:
+                without_validators += [url.canonical] if waits and not validators else []
                 continue
             admitted[url.canonical] = _prepare_again(url, entry, validators=validators)
             if entry is not None:
@@ -104,6 +106,8 @@ class Changes:
                 self.database.write(
                     "UPDATE urls SET hits = hits + ? WHERE canonical = ?", url.link_count, url.canonical
                 )
+            for canonical in without_validators:
+                self.database.remove_validators(canonical)
             self._write_sizes(queues, added, removed)
         for lease in superseded:
             lease.superseded = True

@@ -143,6 +143,12 @@ class Database:
             *(dump(url), url.queue_key, url.precedence, ordinal),
         )
 
+    def remove_validators(self, canonical: str) -> None:
+        """A URL that waits is fetched as a whole."""
+        url = load(self.value("SELECT url FROM urls WHERE canonical = ?", canonical), CrawlUrl)
+        url = msgspec.structs.replace(url, had_etag=None, had_last_modified=None)
+        self.write("UPDATE urls SET url = ? WHERE canonical = ?", dump(url), canonical)
+
     def first_waiting(self, queue: str, limit: int) -> list[Any]:
         """The numbers, URLs, hits and entries of the first URLs of a queue."""
         return self.rows(

@@ -4,7 +4,7 @@ For each queue, `loaded_to` is the order up to which the store's URLs have been 
 walks over the tombstones of fetched URLs.
 """
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Mapping
 from operator import attrgetter
 
@@ -74,6 +74,13 @@ class Prefetch:
             self._insert(queue, pending, has_room=self._count < self._total)
         else:
             queue.complete = False  # it will be loaded in order
+
+    def replace(self, pending: PendingUrl, /) -> None:
+        """A URL was written again under its order."""
+        queue = self._queues.get(pending.url.queue_key)
+        place = -1 if queue is None else bisect_left(queue.urls, pending.order, key=_order)
+        if queue is not None and place < len(queue.urls) and queue.urls[place].order == pending.order:
+            queue.urls[place] = pending
 
     def begin(self, key: str, drained_to: int, /, *, complete: bool = False) -> None:
         """A queue becomes active. It has no URL with an order up to `drained_to`; with `complete`, it has none."""
