@@ -52,7 +52,7 @@ class Refers(Protocol):
         ...
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """A page whose row a server does not take."""
 
     number: int
@@ -64,7 +64,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 class LeavesOut(Protocol):
     """What a sink may have beside the methods of `Sink`, if it leaves out pages that its server refuses."""
 
-    def tell_refusals(self, tell: Callable[[Refusal], object], /) -> None:
+    def tell_refusals(self, tell: Callable[[LeftOut], object], /) -> None:
         """From now on tell of each such page, instead of logging it. A repair, which can't wait until somebody has
         changed the tables, goes on however many there are."""
         ...

@@ -18,7 +18,7 @@ from crawler.simweb.process import running
 from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.write.database import sqlite_file
 from crawler.write.database.sqlite import SqliteSink
-from crawler.write.descriptor import Refusal
+from crawler.write.descriptor import LeftOut
 from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, assert_told, onceover, setting
 from tests.e2e.operating import command_here
 from tests.invoking import invoke
@@ -240,8 +240,8 @@ def test_a_server_that_is_away_has_lost_nothing(crawl: Path) -> None:
 def test_pages_that_a_server_refuses_do_not_count_as_written_again(
     crawl: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse_one(_: SqliteSink, tell: Callable[[Refusal], object]) -> None:
-        tell(Refusal(number=2, url="http://a.test/", why="it has no title"))
+    def refuse_one(_: SqliteSink, tell: Callable[[LeftOut], object]) -> None:
+        tell(LeftOut(number=2, url="http://a.test/", why="it has no title"))
 
     monkeypatch.setattr(SqliteSink, "tell_refusals", refuse_one, raising=False)
     for number in (2, 3):

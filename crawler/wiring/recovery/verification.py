@@ -24,7 +24,7 @@ from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import COPYLESS, MAIN_KINDS, UNARCHIVED_REASONS, fact_of
 from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
-from crawler.write.descriptor import LeavesOut, Refusal
+from crawler.write.descriptor import LeavesOut, LeftOut
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
 from frontier import Damaged, LedgerReads
@@ -44,13 +44,13 @@ class Repaired(msgspec.Struct):
     written: int = 0
     refused: int = 0
     """Those that its server does not take are not written."""
-    first: Refusal | None = None
+    first: LeftOut | None = None
     """The first of them."""
 
-    def note_refused(self, refusal: Refusal) -> None:
+    def note_refused(self, page: LeftOut) -> None:
         self.written -= 1
         self.refused += 1
-        self.first = self.first or refusal
+        self.first = self.first or page
 
 
 class Verification:

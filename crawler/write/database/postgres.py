@@ -12,7 +12,7 @@ from msgspec import Meta
 from crawler.page import Fetched, PageRecord
 from crawler.write.database.batches import Batches
 from crawler.write.database.rows import RowOptions, row_of
-from crawler.write.descriptor import Descriptor, Parameters, Refusal, Written
+from crawler.write.descriptor import Descriptor, LeftOut, Parameters, Written
 
 _SECRETS: Final = frozenset({"password", "sslpassword"})
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -66,7 +66,7 @@ class PostgresSink:
     async def begin(self) -> None:
         await self._client.begin()
 
-    def tell_refusals(self, tell: Callable[[Refusal], object], /) -> None:
+    def tell_refusals(self, tell: Callable[[LeftOut], object], /) -> None:
         self._client.tell_refusals(tell)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:

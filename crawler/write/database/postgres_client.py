@@ -16,7 +16,7 @@ import msgspec
 from crawler.write.database.postgres_dsn import read_dsn
 from crawler.write.database.postgres_tables import COMMAND_TIMEOUT_S, check, prepare, read_pages, store
 from crawler.write.database.rows import COLUMNS, Row
-from crawler.write.descriptor import Refusal
+from crawler.write.descriptor import LeftOut
 
 CONNECT_TIMEOUT_S: Final = 10.0
 FIRST_PAUSE_S: Final = 1.0
@@ -65,9 +65,9 @@ class PostgresClient:
         """A row that the server has taken."""
         self._left_out = 0
         """How many rows in a row."""
-        self._tell: Callable[[Refusal], object] | None = None
+        self._tell: Callable[[LeftOut], object] | None = None
 
-    def tell_refusals(self, tell: Callable[[Refusal], object], /) -> None:
+    def tell_refusals(self, tell: Callable[[LeftOut], object], /) -> None:
         """See `LeavesOut`."""
         self._tell = tell
 
@@ -121,7 +121,7 @@ class PostgresClient:
             await self.store(rows[middle:])
             return
         if self._tell is not None:
-            self._tell(Refusal(number=rows[0].number, url=rows[0].values[_URL_AT], why=str(error.message)))
+            self._tell(LeftOut(number=rows[0].number, url=rows[0].values[_URL_AT], why=str(error.message)))
             return
         if self._left_out == MOST_LEFT_OUT or not await self._takes_another():
             raise OSError(_told(error)) from error

@@ -25,7 +25,7 @@ from crawler.write.database.postgres_tables import (
     store,
 )
 from crawler.write.database.rows import Row, RowOptions, row_of
-from crawler.write.descriptor import Parameters, Refusal
+from crawler.write.descriptor import LeftOut, Parameters
 from tests.postgres import PostgresServer, owned_by_server, running_postgres
 from tests.unit.write.database.samples import rich_page
 
@@ -254,7 +254,7 @@ async def test_a_repair_is_told_of_all_pages_that_the_server_refuses_and_goes_on
     sink = open_sink(server.dsn, schema="repaired")
     await sink.begin()
     server.query("ALTER TABLE repaired.pages ADD CHECK (title <> 'bad')")
-    refused: list[Refusal] = []
+    refused: list[LeftOut] = []
     sink.tell_refusals(refused.append)
     for number in range(1, 6):
         await sink.write(*rich_page(number, title="bad" if number < 5 else "good"))
@@ -269,7 +269,7 @@ async def test_a_repair_goes_on_where_the_server_would_refuse_an_empty_row_too(s
     sink = open_sink(server.dsn, schema="untitled")
     await sink.begin()
     server.query("ALTER TABLE untitled.pages ALTER COLUMN title SET NOT NULL")
-    refused: list[Refusal] = []
+    refused: list[LeftOut] = []
     sink.tell_refusals(refused.append)
     await sink.write(*rich_page(1, title=None))
     await sink.write(*rich_page(2, title="good"))
