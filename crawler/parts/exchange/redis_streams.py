@@ -15,6 +15,8 @@ from crawler.redis.server import Server
 LEASE_S: Final = 10.0
 """How long a part can be reached after it has last renewed its registration."""
 _LEASE_MS: Final = int(LEASE_S * 1000)
+_REGISTRATION_DIGITS: Final = 19
+"""A registration is below 2^63."""
 _BLOCK_MS: Final = 2000
 """How long a read waits in Redis."""
 _READ_FRAMES: Final = 128
@@ -93,7 +95,8 @@ class Streams:
                 # It was closed while this was connecting.
                 with suppress(*FAILURES):
                     await close(client)
-        return int(found) if found is not None and found.isdigit() else None
+        is_one = found is not None and found.isdigit() and len(found) <= _REGISTRATION_DIGITS
+        return int(found) if is_one else None
 
     async def write(self, part: Address, registration: int, frames: list[bytes]) -> bool:
         """Write frames for a part. Returns whether its registration stands; if not, nothing was written."""

@@ -180,9 +180,10 @@ async def test_what_another_program_writes_into_the_keys_of_a_part_is_ignored(
                 assert await exchange.accept() is not None
             connection.close()
             assert sum("a frame in Redis can't be read" in each for each in caplog.messages) == 3
-            client.set(keys_of("test", part)[0], "none of ours")
-            with pytest.raises(Unreachable, match="part 0 has not registered"):
-                await sender.connect(part)
+            for registration in ("none of ours", 5000 * "9"):
+                client.set(keys_of("test", part)[0], registration)
+                with pytest.raises(Unreachable, match="part 0 has not registered"):
+                    await sender.connect(part)
 
 
 async def test_machines_do_not_call_their_messages_links_nor_say_twice_that_they_wait(
