@@ -183,8 +183,7 @@ class TolerantHandler(ResponseHandler):
         if isinstance(exc, SSLError):
             self.body_end.alert = exc
         super().connection_lost(exc)
-        # The body refers to its connection. This cycle would keep both, and the state of TLS, until the next garbage
-        # collection, which is rare.
+        # The body refers to its connection. This cycle would keep both until the next garbage collection.
         self._body = self._plain = self._chunks = None
         self.connections.remove(self)
 
@@ -240,12 +239,13 @@ class TolerantHandler(ResponseHandler):
                     return b""
                 self._awaits_head = False  # the parser will report the error
             else:
-                fixed = self._fix_head(pending[:end]) if plain is None else b""
-                if plain is None and self._may_have_body:
-                    plain = read_plain_head(fixed)
                 if plain is None:
-                    self._parse(fixed)
-                else:
+                    self._should_close |= response_heads.has_two_lengths(pending[:end])
+                    fixed = self._fix_head(pending[:end])
+                    plain = read_plain_head(fixed) if self._may_have_body else None
+                    if plain is None:
+                        self._parse(fixed)
+                if plain is not None:
                     self._begin_plain(plain)
                 pending, searched = pending[end:], 0
                 self._awaits_head = self._body is None and self._exception is None  # after an informational one

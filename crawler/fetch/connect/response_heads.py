@@ -76,14 +76,22 @@ def may_be_head(received: bytes, /) -> bool:
 
 def fix_head(head: bytes, /) -> bytes:
     """Correct a head, as far as that leaves no doubt."""
-    lengths, coding = _LENGTH.findall(head), _one_coding(_CODING.findall(head))
+    lengths, codings = _LENGTH.findall(head), _CODING.findall(head)
+    length, coding = _one_length(lengths), _one_coding(codings)
     has_sound_length = not lengths or (len(lengths) == 1 and _is_length(lengths[0].strip(b" \t\r")))
+    if lengths and _are_chunked(codings):
+        length, has_sound_length = b"", False  # the chunks count (RFC 9112, section 6.3)
     if has_sound_length and coding is None and _SOUND.fullmatch(head):
         return head
     status, *fields = [line.removesuffix(b"\r") for line in head.lstrip(b"\r\n").split(b"\n")]
-    framing = {b"Content-Length": _one_length(lengths), b"Transfer-Encoding": coding}
+    framing = {b"Content-Length": length, b"Transfer-Encoding": coding}
     corrected = {name: value for name, value in framing.items() if value is not None}
     return b"\r\n".join([_status_line(status), *_fields(fields, corrected), b"", b""])
+
+
+def has_two_lengths(head: bytes, /) -> bool:
+    """Whether a head states a length although the body comes in chunks: a proxy may have taken the other one."""
+    return _are_chunked(_CODING.findall(head)) and _LENGTH.search(head) is not None
 
 
 def fix_tunnel_head(head: bytes, /) -> bytes:
@@ -120,9 +128,19 @@ def _one_coding(values: list[bytes]) -> bytes | None:
     """The transfer codings as one list without gaps, empty if there is only `identity`, which is none; None if they
     stand so already, or if there are no such headers. Proxies may add white space and empty elements (RFC 9110, section
     5.6.1), with which the parser takes chunks for the body."""
-    parts = [b" ".join(part.split()) for value in values for part in value.split(b",")]
-    coding = b", ".join(part for part in parts if part and part.lower() != b"identity")
+    coding = b", ".join(_codings(values))
     return None if not values or [value.strip(b" \r") for value in values] == [coding] else coding
+
+
+def _codings(values: list[bytes]) -> list[bytes]:
+    parts = [b" ".join(part.split()) for value in values for part in value.split(b",")]
+    return [part for part in parts if part and part.lower() != b"identity"]
+
+
+def _are_chunked(values: list[bytes]) -> bool:
+    """Whether the last transfer coding is chunks, so that these show where the body ends."""
+    codings = _codings(values)
+    return bool(codings) and codings[-1].lower() == b"chunked"
 
 
 def _fields(lines: list[bytes], corrected: Mapping[bytes, bytes]) -> Iterator[bytes]:

@@ -321,3 +321,23 @@ async def test_a_body_behind_a_head_that_is_mended_may_have_odd_chunks(odd: byte
     assert (received.body, received.has_ended, received.broken) == (b"hello", True, None)
     assert not received.is_reusable
     assert Received(odd + WHOLE).is_reusable
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"Upgrade: h2c\r\nConnection: Upgrade, Keep-Alive",
+        b"Connection: keep-alive, close",
+        b"X-Any: 1\r\n 2",
+        b"Transfer-Encoding: chunked",
+        b"Content-Length: 7",
+    ],
+)
+@pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
+async def test_chunks_count_and_not_the_length_whatever_else_the_head_has(odd: bytes, version: bytes) -> None:
+    both = head(b"Content-Length: 3", b"Transfer-Encoding: chunked", odd, version=version)
+    received = Received(both + WHOLE)
+    assert (received.body, received.has_ended, received.broken) == (b"hello", True, None)
+    assert not received.is_reusable
+    received = Received(both, asked="HEAD")
+    assert (received.body, received.has_ended, received.is_reusable) == (b"", True, False)
