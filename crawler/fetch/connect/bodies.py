@@ -63,7 +63,8 @@ class Overhead(msgspec.Struct):
 
     received_bytes: int = 0
     """What has arrived of the response, its body included."""
-    _heads: int = 0
+    informational: int = 0
+    """How many informational responses came before it."""
 
     def is_too_much(self, body: "StreamReader | PlainBody | None") -> bool:
         """Whether too many bytes have arrived beside the body. They have not unless `received_bytes` exceed
@@ -73,8 +74,8 @@ class Overhead(msgspec.Struct):
 
     def add_head(self) -> bool:
         """Count an informational response; returns whether there are too many."""
-        self._heads += 1
-        return self._heads > _MAX_INFORMATIONAL
+        self.informational += 1
+        return self.informational > _MAX_INFORMATIONAL
 
 
 def has_more(data: bytes, body_bytes: int, last_bytes: bytes | None) -> bool:

@@ -277,8 +277,8 @@ class TolerantHandler(ResponseHandler):
             self._distrust()
 
     def _parse(self, data: bytes) -> None:
-        """Pass data to aiohttp's parser."""
-        if self._parser is None and data:
+        """Pass data to aiohttp's parser: a new one after an informational head, which may have been the last for it."""
+        if data and (self._parser is None or (self._awaits_head and self.overhead.informational)):
             super().set_response_params(skip_payload=not self._may_have_body, **bodies.PARSER_OPTIONS)
         super().data_received(data)
 

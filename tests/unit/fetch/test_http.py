@@ -230,6 +230,22 @@ async def test_informational_responses_are_passed_over() -> None:
     assert (await page_of([hints, page(b"final")])).body == b"final"
 
 
+@pytest.mark.parametrize(
+    "hint",
+    [
+        head(status=b"100 Continue", version=b"HTTP/1.0"),
+        head(b"Connection: close", status=b"103 Early Hints"),
+        head(b"Content-Length: 3", b"Transfer-Encoding: chunked", status=b"103 Early Hints"),
+    ],
+)
+@pytest.mark.parametrize("framing", [b"Content-Length: 5", b"X-Any: 1", b"Content-Length: 5\r\nUpgrade: h2c"])
+async def test_what_an_informational_response_says_of_the_connection_is_not_for_the_final_one(
+    hint: bytes, framing: bytes
+) -> None:
+    assert (await page_of([hint + head(framing) + b"final", CLOSE])).body == b"final"
+    assert (await page_of([hint, head(framing), b"final", CLOSE])).body == b"final"
+
+
 @pytest.mark.parametrize(("referer", "told"), [("http://r.test/", "http://r.test/"), ("https://r.test/", None)])
 async def test_what_was_read_over_tls_is_not_told_in_the_clear(
     fetchers: Fetchers, referer: str, told: str | None

@@ -89,6 +89,7 @@ async def test_any_success_of_a_proxy_opens_the_tunnel_and_none_has_a_body(tmp_p
             b"HTTP/1.1 299\r\nVia: 1.1 proxy\r\n\r\n",
             b"HTTP/1.0 200 OK\r\n\r\n",
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+            b"HTTP/1.0 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
