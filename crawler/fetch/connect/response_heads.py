@@ -30,6 +30,7 @@ _SOUND = re.compile(
     rb"HTTP/1\.[01] [0-9]{3}(?: [^\r\n\0]*)?\r\n(?:[-!#$%&'*+.^_`|~0-9A-Za-z]+:[^\r\n\0]*\r\n|[ \t][^\r\n\0]*\r\n)*\r\n"
 )
 _STATUS = re.compile(rb"HTTP/([0-9]+(?:\.[0-9]+)?)[ \t]+([0-9]{3})(?![0-9])[ \t]*([^\n]*)", re.IGNORECASE)
+_RESET = re.compile(rb"[\r\n]*HTTP/[0-9.]+[ \t]+205(?![0-9])", re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _SUCCESS = re.compile(rb"\A(HTTP/1\.[01]) 2[0-9]{2}(?![0-9])")
@@ -81,6 +82,8 @@ def fix_head(head: bytes, /) -> bytes:
     has_sound_length = not lengths or (len(lengths) == 1 and _is_length(lengths[0].strip(b" \t\r")))
     if lengths and _are_chunked(codings):
         length, has_sound_length = b"", False  # the chunks count (RFC 9112, section 6.3)
+    if _RESET.match(head):
+        length, coding = b"0", b""  # the parser would wait for a body
     if has_sound_length and coding is None and _SOUND.fullmatch(head):
         return head
     status, *fields = [line.removesuffix(b"\r") for line in head.lstrip(b"\r\n").split(b"\n")]

@@ -225,6 +225,15 @@ async def test_a_reason_may_be_anything_and_is_archived_as_it_came(reason: bytes
     assert response_head(answered, body_bytes=None).startswith(b"HTTP/1.1 200 " + reason + b"\r\n")
 
 
+@pytest.mark.parametrize(
+    "framing",
+    [b"Content-Length: 5", b"Upgrade: h2c", b"Upgrade: h2c\r\nContent-Length: 5", b"Transfer-Encoding: chunked"],
+)
+async def test_nobody_waits_for_the_body_of_a_205_whatever_its_head_says(framing: bytes) -> None:
+    answered = await page_of([head(framing, status=b"205 Reset Content"), HANG])
+    assert (answered.status, answered.body, answered.truncated) == (205, b"", None)
+
+
 async def test_informational_responses_are_passed_over() -> None:
     hints = head(b"Link: </a.css>; rel=preload", status=b"103 Early Hints") + head(status=b"100 Continue")
     assert (await page_of([hints, page(b"final")])).body == b"final"
