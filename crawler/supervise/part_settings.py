@@ -26,27 +26,22 @@ class PartSettings:
         self._agreement = agreement
         self._load = load
         self._agree = agree
-        self._judged: tuple[Loaded, Values] | None = None
+        self._judged: Values | None = None
 
     async def judge(self, configuration: str, /) -> str | None:
         try:
             # Files are read and patterns compiled beside the event loop: lists of places may be long.
-            self._judged = await asyncio.to_thread(self._make, configuration)
+            self._judged = await asyncio.to_thread(lambda: make_values(self._load(configuration)))
         except ConfigError as error:
             return str(error)
         self._agreement.propose(self._agree(configuration))
         return None
 
-    def _make(self, configuration: str) -> tuple[Loaded, Values]:
-        loaded = self._load(configuration)
-        return loaded, make_values(loaded)
-
     async def adopt(self) -> int:
         assert self._judged is not None
-        loaded, values = self._judged
-        self._judged = None
+        values, self._judged = self._judged, None
         self._agreement.adopt()
-        return await self._live.replace(loaded, values)
+        return await self._live.replace(values)
 
     def drop(self) -> None:
         if self._judged is not None:

@@ -258,7 +258,6 @@ async def _make_components(
         on_stop=full_disk.stop,
     )
     return LiveSettings(
-        loaded=loaded,
         latest=latest,
         engine=engine,
         http=http,

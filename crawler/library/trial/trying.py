@@ -109,8 +109,7 @@ class _Summing:
             for number, url in frontier.leased.items()
             if number in findings.by_number
         }
-        values = crawl.live.values
-        self._seeds = {seed.canonical for seed in values.discovery.seeds(values.seeds)}
+        self._seeds = {seed.canonical for seed in crawl.live.values.seeds()}
 
     async def tried(self, text: str, url: CrawlUrl) -> Tried:
         chain = self._chain(url)

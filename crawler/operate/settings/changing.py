@@ -108,7 +108,7 @@ class RunningSettings:
         write(self._directory, prepared.plan.recorded)
         self._recorded = prepared.plan.recorded
         self.next_settings = next_settings(prepared.plan.running, prepared.plan.recorded)
-        return await self._live.replace(prepared.plan.running, prepared.values)
+        return await self._live.replace(prepared.values)
 
 
 def write(directory: CrawlDirectory, loaded: Loaded) -> None:

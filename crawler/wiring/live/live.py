@@ -26,8 +26,6 @@ class LiveSettings(msgspec.Struct, kw_only=True, eq=False):
     """The settings of an open crawl, and the components that are told when they change. All others ask for the latest
     values."""
 
-    loaded: Loaded
-    """The configuration that holds now."""
     latest: Latest
     engine: Engine
     http: HttpFetcher
@@ -38,21 +36,28 @@ class LiveSettings(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def values(self) -> Values:
-        """Those of the configuration that holds now."""
+        """Those that hold now."""
         return self.latest.values
+
+    @property
+    def loaded(self) -> Loaded:
+        """The configuration that holds now."""
+        return self.latest.values.loaded
 
     @property
     def lacks(self) -> Mapping[str, str]:
         """The settings that this crawl can't change at once, and why."""
         return {} if isinstance(self.frontier, Budgeted) else _NO_BUDGETS
 
-    async def replace(self, loaded: Loaded, values: Values) -> int:
-        """Let a configuration hold from now on, with the values that were made of it. Returns the number of new seeds.
+    async def replace(self, values: Values) -> int:
+        """Let these values hold from now on, and the configuration that they are made of. Returns the number of new
+        seeds.
 
         All but the budgets and the seeds changes in one step, without await. These two can be repeated, and the next
         start does so.
         """
-        before, after = self.loaded.config, loaded.config
+        before, after = self.loaded.config, values.loaded.config
+        had_seeds = {seed.url for seed in self.loaded.seeds}
         self.latest.set(values)
         self.robots.lifetimes = robots_lifetimes(after)
         self.robots.sitemap_paths = after.scope.sitemap_paths
@@ -64,11 +69,9 @@ class LiveSettings(msgspec.Struct, kw_only=True, eq=False):
             concurrency, spare = requests_at_once(after.fetch)
             self.http.set_concurrency(concurrency, spare=spare)
             self.engine.set_concurrency(concurrency, spare=spare)
-        had_seeds = {seed.url for seed in self.loaded.seeds}
-        self.loaded = loaded
         if _budgets(before) != _budgets(after) and isinstance(self.frontier, Budgeted):
             await self.frontier.set_budgets(queue_settings(after).budgets)
-        if all(seed.url in had_seeds for seed in loaded.seeds):
+        if all(seed.url in had_seeds for seed in values.loaded.seeds):
             return 0
         return await self.frontier.add(own_seeds(self.frontier, values))
 
@@ -76,7 +79,7 @@ class LiveSettings(msgspec.Struct, kw_only=True, eq=False):
 def own_seeds(frontier: Frontier, values: Values) -> list[CrawlUrl]:
     """The seeds of this crawl; of a part, those that belong to it. All parts read all seeds, because they say what is
     in scope."""
-    seeds = values.discovery.seeds(values.seeds)
+    seeds = values.seeds()
     links = part_links_of(frontier)
     return seeds if links is None else [seed for seed in seeds if links.owns(seed.queue_key)]
 

@@ -1,7 +1,5 @@
 """The values that can be replaced while a crawl runs, and the functions by which components ask for the latest."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from config import Loaded
@@ -16,6 +14,7 @@ from crawler.url.ports import Ports
 from crawler.wiring import seeding
 from crawler.wiring.components import content, discovering, fetching, processing
 from crawler.wiring.sites import Sites
+from frontier import CrawlUrl
 
 
 class OfSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,13 +31,17 @@ class OfSite(msgspec.Struct, frozen=True, kw_only=True):
 class Values(msgspec.Struct, frozen=True, kw_only=True):
     """All of them, from one configuration."""
 
+    loaded: Loaded
+    """That configuration."""
     by_site: BySite[OfSite]
     scope: Scope
     discovery: Discovery
     ports: Ports
     archive_filter: ArchiveFilter | None
-    seeds: Sequence[str]
-    """As they are written."""
+
+    def seeds(self) -> list[CrawlUrl]:
+        """All seeds, as URLs of the crawl."""
+        return self.discovery.seeds([seed.url for seed in self.loaded.seeds])
 
 
 def make_values(loaded: Loaded) -> Values:
@@ -49,12 +52,12 @@ def make_values(loaded: Loaded) -> Values:
         _of_site(alone)  # refuses invalid hours now, not when the first URL leads there
     seeds = seeding.seeds(loaded, urls)
     return Values(
+        loaded=loaded,
         by_site=sites.each(_of_site),
         scope=discovering.scope(loaded, sites, seeds),
         discovery=discovering.discovery(loaded, sites, urls, seeds),
         ports=discovering.ports(loaded, seeds),
         archive_filter=content.archive_filter(loaded.config),
-        seeds=[seed.url for seed in loaded.seeds],
     )
 
 
