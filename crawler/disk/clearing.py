@@ -85,7 +85,7 @@ def _clear(directory: CrawlDirectory) -> None:
     delete_leftovers_of_state(directory)
     copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
     delete_folders((*copies, *directory.output, path / COPYING))
-    files = (directory.pruned, directory.claim, directory.recrawls, path / LINEAGES)
+    files = (directory.pruned, directory.claim, directory.recrawls, directory.added, path / LINEAGES)
     for file in (*path.glob(f"{directory.earlier.name}*"), *files):
         file.unlink(missing_ok=True)
     if directory.configuration.exists():

@@ -20,7 +20,7 @@ earlier.sqlite     what earlier crawls have archived, to look it up; may be dele
 sinks/*/           files of other sinks
 pruned.json, pruned/    what was deleted of these, because it was old; see `pruned`
 fingerprints/      of the texts of pages, to find near duplicates
-logs/              crawl.log, course.json: what was discovered and finished over time; and recrawls.json
+logs/              crawl.log, course.json: what was discovered and finished over time; recrawls.json, added.jsonl
 browsers/          profiles of running browsers
 copying/, restoring     while the crawl is copied, or restored from a copy
 """
@@ -107,6 +107,7 @@ class CrawlDirectory:
         self.log = path / "logs" / "crawl.log"
         self.course = self.log.with_name("course.json")
         self.recrawls = self.log.with_name("recrawls.json")
+        self.added = self.log.with_name("added.jsonl")
         self.configuration = path / "crawl.toml"
         self.start = path / "start.json"
         self.earlier_settings = path / "crawl.toml.before"

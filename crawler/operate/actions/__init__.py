@@ -4,7 +4,7 @@
     queues     retire, unretire, budget; the list of queues
     urls       add, forget; what is known about a URL and its visits
     selecting  recrawl, and forget by host or pattern
-    noting     which recrawls may still have pages that wait, for a rebuild
+    noting     which recrawls and added URLs may still wait, for a rebuild
     hosts      which hosts are served, and why each waits; what was refused on them, and what robots.txt files said
     copying    pieces of an export, and their import; `exported` has the form of a line
     forms      values of the frontier in the forms of replies

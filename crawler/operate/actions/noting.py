@@ -1,21 +1,36 @@
 """The recrawls whose pages may still wait: `logs/recrawls.json`. A rebuild of the frontier queues these pages again, of
-which the output only tells when they were visited last."""
+which the output only tells when they were visited last. And the URLs that somebody has added and that may still wait:
+`logs/added.jsonl`. The output tells nothing of those to which no page links."""
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.control.requests import Recrawl
+from crawler.control.requests import Add, Recrawl
+from crawler.disk.directory import CrawlDirectory
 from crawler.files.content import read_file
-from crawler.files.replacing import replace_file
+from crawler.files.replacing import naming, replace_file
 from crawler.operate.refused import Refused
+from frontier import LedgerEntry
 
 _MOST: Final = 100
 """So that who recrawls host by host, and never comes to an end, has no file that grows for ever."""
+_MOST_BYTES: Final = 1 << 26
+"""The same for who adds URLs. A file with more loses its older half."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Added(msgspec.Struct, frozen=True, kw_only=True):
+    """URLs that were added, and when, in seconds since 1970."""
+
+    at: float
+    request: Add
 
 
 def note_recrawl(path: Path, request: Recrawl, *, is_first: bool) -> None:
@@ -32,12 +47,28 @@ def note_recrawl(path: Path, request: Recrawl, *, is_first: bool) -> None:
         raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
 
 
-def divide_recrawls(sources: Iterable[Path], targets: Iterable[Path]) -> None:
-    """Note in each target what the sources have, of which each selects URLs that any target may get. Raises
-    `OSError`."""
-    if noted := [each for source in sources for each in read_recrawls(source)]:
-        for target in targets:
-            _write(target, noted)
+def note_added(path: Path, request: Add, *, is_first: bool) -> None:
+    """Note URLs, before they are queued. `is_first` says that no URL waits: those before are through. Raises
+    `Refused`."""
+    try:
+        _append(path, [Added(at=time.time(), request=request)], mode="wb" if is_first else "ab")
+        if path.stat().st_size > _MOST_BYTES:
+            _, _, newer = read_file(path)[-_MOST_BYTES // 2 :].partition(b"\n")
+            replace_file(path, newer)
+    except OSError as error:
+        raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
+
+
+def divide_noted(sources: Iterable[CrawlDirectory], targets: Iterable[CrawlDirectory]) -> None:
+    """Note in each target what the sources have, of which each names URLs that any target may get. Raises `OSError`."""
+    sources, targets = list(sources), list(targets)
+    recrawls = [each for source in sources for each in read_recrawls(source.recrawls)]
+    added = [each for source in sources for each in read_added(source.added)]
+    for target in targets:
+        if recrawls:
+            _write(target.recrawls, recrawls)
+        if added:
+            _append(target.added, added, mode="wb")
 
 
 def _write(path: Path, recrawls: Iterable[Recrawl]) -> None:
@@ -50,12 +81,34 @@ def _write(path: Path, recrawls: Iterable[Recrawl]) -> None:
     replace_file(path, msgspec.json.encode([*latest.values()][-_MOST:]))
 
 
+def _append(path: Path, added: Iterable[Added], *, mode: Literal["ab", "wb"]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with naming(path), path.open(mode) as file:
+        # A line begins with its end, so that one that a crash has cut does no harm to the next.
+        file.write(b"".join(b"\n" + _encode(each) for each in added))
+
+
+def read_added(path: Path) -> list[Added]:
+    """Those that were noted. What is damaged of the file is left out: it is then lost by a rebuild alone."""
+    found = []
+    with suppress(OSError):
+        for line in read_file(path).splitlines():
+            with suppress(*UNREADABLE):
+                found.append(msgspec.json.decode(line, type=Added))
+    return found
+
+
 def read_recrawls(path: Path) -> list[Recrawl]:
     """Those that were noted. A file that is damaged has none: what they had queued is then lost by a rebuild alone."""
     try:
         return msgspec.json.decode(read_file(path), type=list[Recrawl])
     except (*UNREADABLE, OSError):
         return []
+
+
+def is_since(entry: LedgerEntry, moment: float, now: float) -> bool:
+    """Whether the last visit was since a moment. One in the future was before the clock was set back."""
+    return moment <= (entry.fetched_at or entry.found_at) <= now
 
 
 def _kind(request: Recrawl) -> tuple[object, ...]:

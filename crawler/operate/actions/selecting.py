@@ -12,7 +12,7 @@ from config import Loaded
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
 from crawler.discover.scope import pattern_search
-from crawler.operate.actions.noting import note_recrawl
+from crawler.operate.actions.noting import is_since, note_recrawl
 from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recrawling
@@ -154,14 +154,9 @@ class _Chosen:
         if which.excluded and entry.state is not UrlState.EXCLUDED:
             return False
         # A URL that waits has no time of its last visit.
-        if which.before is not None and entry.state is not UrlState.PENDING and _is_since(entry, which.before, now):
+        if which.before is not None and entry.state is not UrlState.PENDING and is_since(entry, which.before, now):
             return False
         return self._search is None or bool(self._search(entry.url or entry.canonical))
-
-
-def _is_since(entry: LedgerEntry, moment: float, now: float) -> bool:
-    """Whether the last visit was since a moment. One in the future was before the clock was set back."""
-    return moment <= (entry.fetched_at or entry.found_at) <= now
 
 
 _NOT_OF_HOSTS: Final = frozenset("/\\?#@")

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Final
 
 import msgspec
 
-from config import Config
+from config import Config, Loaded
 from config.schema.recrawl import Recrawl
 from crawler.control.known_urls import UrlFound, UrlVisits, VisitForm
 from crawler.control.replies import Judged, JudgedUrl
@@ -17,6 +18,7 @@ from crawler.discover.marks import EXTERNAL
 from crawler.discover.scope import Refusal, pattern_search
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import moment, url_form
+from crawler.operate.actions.noting import Added, is_since, note_added
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, queue_reads
 from crawler.page import LinkKind, rfc3339
@@ -27,6 +29,7 @@ from crawler.status import duration, host_of
 from crawler.url.urls import Target
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
+from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, KnownUrl, LedgerEntry, QueueStatus, UrlState
 from visited import CannotForget
 
@@ -114,6 +117,7 @@ class _Adding:
     def __init__(self, crawl: OperatedCrawl, frontier: Frontier, request: Add) -> None:
         self._frontier = frontier
         self._request = request
+        self._notes = crawl.directory.added
         self._config = crawl.loaded.config
         self._urls = discovering.url_reader(crawl.loaded)
         self._scope, self._discovery = crawl.rules
@@ -124,10 +128,20 @@ class _Adding:
         read = [self._read(text) for text in texts]
         urls = [url for url in read if isinstance(url, CrawlUrl)]
         before = [await self._frontier.status_of(url.canonical) for url in urls]
+        self._note([text for text, url in zip(texts, read, strict=True) if isinstance(url, CrawlUrl)], before)
         await seeding.enqueue(self._frontier, urls, force=self._request.force)
         after = [await self._frontier.status_of(url.canonical) for url in urls]
         judged = iter([self._judge(*each) for each in zip(urls, before, after, strict=True)])
         return [next(judged) if isinstance(url, CrawlUrl) else url for url in read]
+
+    def _note(self, texts: Sequence[str], before: Sequence[LedgerEntry | None]) -> None:
+        """For a rebuild of the frontier, note those URLs that will wait because of this."""
+        force = self._request.force
+        urls = [text for text, entry in zip(texts, before, strict=True) if force or entry is None]
+        if urls:
+            stats = self._frontier.describe()
+            is_first = not (stats.pending or stats.retrying or stats.retired)
+            note_added(self._notes, msgspec.structs.replace(self._request, urls=urls), is_first=is_first)
 
     def _read(self, text: str) -> CrawlUrl | JudgedUrl:
         try:
@@ -142,8 +156,7 @@ class _Adding:
         if self._part is not None and (owner := self._owner(url.queue_key)) != self._part.number:
             why = f"it belongs to part {owner} of the crawl: name the directory of the whole crawl"
             return JudgedUrl(url=url.url, outcome="refused", reason=why)
-        precedence = self._request.precedence
-        return url if precedence is None else msgspec.structs.replace(url, precedence=precedence)
+        return _with_precedence(url, self._request.precedence)
 
     def _judge(self, url: CrawlUrl, before: LedgerEntry | None, after: LedgerEntry | None) -> JudgedUrl:
         if after is None:
@@ -156,6 +169,31 @@ class _Adding:
         if self._request.force:
             return JudgedUrl(url=url.url, outcome="added", reason=f"again: {_settled(before)}")
         return JudgedUrl(url=url.url, outcome="known", reason=f"{_settled(before)}; with force it is fetched again")
+
+
+async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], *, owns: Callable[[str], bool]) -> int:
+    """Enqueue again what was added earlier, as far as it was not visited since. Returns how many URLs these are. `owns`
+    says whether the frontier has the queue with that key."""
+    urls = discovering.url_reader(loaded)
+    discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
+    taken, now = 0, time.time()
+    for each in noted:
+        for text in each.request.urls:
+            with suppress(ValueError):  # by the rules of today it is no URL
+                (url,) = discovery.seeds([text])
+                before = await frontier.status_of(url.canonical)
+                is_through = (
+                    before is not None and before.state is not UrlState.PENDING and is_since(before, each.at, now)
+                )
+                if owns(url.queue_key) and not is_through:
+                    url = _with_precedence(url, each.request.precedence)
+                    taken += await seeding.enqueue(frontier, [url], force=each.request.force)
+        await asyncio.sleep(0)
+    return taken
+
+
+def _with_precedence(url: CrawlUrl, precedence: int | None) -> CrawlUrl:
+    return url if precedence is None else msgspec.structs.replace(url, precedence=precedence)
 
 
 def _settled(entry: LedgerEntry) -> str:

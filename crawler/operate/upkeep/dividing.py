@@ -25,7 +25,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
 from crawler.files.folders import delete_folders
-from crawler.operate.actions.noting import divide_recrawls
+from crawler.operate.actions.noting import divide_noted
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_all_parts
@@ -137,9 +137,9 @@ async def _divide(path: Path, parts: int, *, progress: Progress, register: Machi
         owner_of=job.routing.owner_of_settled,
         progress=lambda count: progress("fingerprints divided", count),
     )
-    divide_recrawls(
-        [CrawlDirectory(each).recrawls for each in _directories(path, layout)],
-        [CrawlDirectory(each).recrawls for each in division.directories(path)],
+    divide_noted(
+        map(CrawlDirectory, _directories(path, layout)),
+        map(CrawlDirectory, division.directories(path)),
     )
     write_layout(path, division)
     return Divided(

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.files.folders import delete_folders
-from crawler.operate.actions.noting import read_recrawls
+from crawler.operate.actions.noting import read_added, read_recrawls
 from crawler.operate.actions.selecting import recrawl_noted
+from crawler.operate.actions.urls import add_noted
 from crawler.operate.upkeep.places import Place, Places, open_states, reconciliation
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend, lacks
@@ -126,7 +127,7 @@ class Repairing:
                     self._sources(place),
                     state,
                     progress=lambda count: self._say(f"{number_of(count, 'record')} read"),
-                    queue_again=partial(_queue_noted, place),
+                    queue_again=partial(self._queue_noted, place),
                 )
             )
         output = place.loaded.config.output
@@ -135,7 +136,9 @@ class Repairing:
         settled, found = number_of(recovered.settled, "settled URL"), number_of(recovered.found, "new link")
         self._say(f"{place.named}from the output: {settled} and {found}, of {number_of(recovered.records, 'record')}")
         if recovered.again:
-            self._say(f"{place.named}{number_of(recovered.again, 'URL')} queued again, as `recrawl` had done before")
+            self._say(
+                f"{place.named}{number_of(recovered.again, 'URL')} queued again, as `recrawl` or `add` had done before"
+            )
         if recovered.unread:
             unread = number_of(recovered.unread, "page")
             self._say(
@@ -151,13 +154,16 @@ class Repairing:
         if before and not recovered.unread:
             self._say(f"{place.named}all lost URLs are known again to which a fetched page links")
 
-
-async def _queue_noted(place: Place, frontier: Frontier, ledger: LedgerReads) -> int:
-    """Queue what recrawls had queued, as far as it was not visited since."""
-    noted = read_recrawls(place.directory.recrawls)
-    if not noted or not isinstance(frontier, Recrawling):
-        return 0
-    return await recrawl_noted(place.loaded, ledger, frontier, noted)
+    async def _queue_noted(self, place: Place, frontier: Frontier, ledger: LedgerReads) -> int:
+        """Queue what operators had queued, as far as it was not visited since."""
+        count = 0
+        recrawls, added = read_recrawls(place.directory.recrawls), read_added(place.directory.added)
+        if recrawls and isinstance(frontier, Recrawling):
+            count += await recrawl_noted(place.loaded, ledger, frontier, recrawls)
+        if added:
+            owner, part = self._places.owner, place.part
+            count += await add_noted(place.loaded, frontier, added, owns=lambda key: part is None or owner(key) == part)
+        return count
 
 
 async def refetch(places: Places, say: Say) -> None:

@@ -1,18 +1,19 @@
-"""What `recrawl` has queued is queued again when a frontier is rebuilt from the output."""
+"""What `recrawl` and `add` have queued is queued again when a frontier is rebuilt from the output."""
 
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from crawler.control.requests import Recrawl
+from crawler.control.requests import Add, Recrawl
 from crawler.control.selections import Selection
 from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.actions.noting import note_recrawl, read_recrawls
+from crawler.operate.actions import noting
+from crawler.operate.actions.noting import note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
-from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make, url_of
 
 
 def pending(crawl: StoredCrawl) -> set[str]:
@@ -37,9 +38,9 @@ def test_what_waits_again_waits_after_a_rebuild(parts: int, tmp_path: Path) -> N
     assert crawl.do("recrawl", "--matching", "/0$", "--older-than", "300000d").code == 0
     queued = pending(crawl)
     assert len(queued - before) == len(HOSTS) + SETTLED - 1
-    assert "queued again, as `recrawl` had done before" in rebuild(crawl)
+    assert "queued again, as `recrawl` or `add` had done before" in rebuild(crawl)
     assert pending(crawl) == queued
-    assert "queued again, as `recrawl` had done before" in rebuild(crawl)
+    assert "queued again, as `recrawl` or `add` had done before" in rebuild(crawl)
     assert pending(crawl) == queued
     assert len(crawl.exported()) == len(HOSTS) * EACH
     assert crawl.look("fsck").code == 0
@@ -68,12 +69,52 @@ def test_a_repair_that_ends_before_it_has_queued_again_does_so_when_it_is_repeat
         patch.setattr(repairing, "recrawl_noted", fail)
         assert crawl.look("fsck", "--repair").code == 1
     assert pending(crawl) != queued
-    assert "queued again, as `recrawl` had done before" in crawl.look("fsck", "--repair").err
+    assert "queued again, as `recrawl` or `add` had done before" in crawl.look("fsck", "--repair").err
     assert pending(crawl) == queued
 
 
 async def fail(*_: object) -> int:
     raise OSError("the process ends")
+
+
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_what_was_added_waits_after_a_rebuild_and_after_a_division(parts: int, tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=parts, settings=["scope.within=any"])
+    before = pending(crawl)
+    assert crawl.do("add", *(url_of(host, number) for host in HOSTS[:4] for number in (0, EACH)), "--force").code == 0
+    assert crawl.do("add", url_of(HOSTS[5], EACH), url_of(HOSTS[5], 0), url_of(HOSTS[5], EACH - 1)).code == 0
+    queued = pending(crawl)
+    assert len(queued - before) == 4 * 2 + 1
+    assert "queued again, as `recrawl` or `add` had done before" in rebuild(crawl)
+    assert pending(crawl) == queued
+    assert crawl.run("parts", "DIR", "--into", str(PARTS if parts == 1 else 1)).code == 0
+    rebuild(crawl)
+    assert pending(crawl) == queued
+    assert crawl.look("fsck").code == 0
+
+
+def test_what_was_added_and_visited_since_or_stands_in_a_damaged_line_is_not_queued(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before, path = pending(crawl), CrawlDirectory(crawl.directory).added
+    assert crawl.do("add", url_of(HOSTS[0], 0), url_of(HOSTS[0], EACH), "--force").code == 0
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(*read_added(path), at=-1.0)) + b'\n{"at": 2.0, "req')
+    assert crawl.do("add", url_of(HOSTS[1], 1), "no URL:", "--force").code == 1
+    assert [len(each.request.urls) for each in read_added(path)] == [2, 1]
+    rebuild(crawl)
+    assert pending(crawl) == before | {url_of(HOSTS[0], EACH), url_of(HOSTS[1], 1)}
+
+
+def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_within_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noting, "_MOST_BYTES", 1000)
+    path = tmp_path / "logs" / "added.jsonl"
+    for number in range(100):
+        note_added(path, Add(urls=[str(number)]), is_first=number == 5)
+        assert path.stat().st_size <= 1000
+        assert read_added(path)[-1].request.urls == [str(number)]
+        assert len(read_added(path)) >= min(number - 4, 5)
+    assert read_added(path)[0].request.urls > ["80"]
 
 
 def test_a_list_that_is_damaged_or_names_no_pattern_keeps_no_crawl_from_being_rebuilt(tmp_path: Path) -> None:
@@ -119,3 +160,7 @@ def test_what_can_not_be_noted_is_not_queued(tmp_path: Path) -> None:
     assert pending(crawl) == before
     with pytest.raises(Refused):
         note_recrawl(CrawlDirectory(crawl.directory).recrawls, Recrawl(), is_first=True)
+    CrawlDirectory(crawl.directory).added.mkdir()
+    ended = crawl.do("add", url_of(HOSTS[0], 0), "--force")
+    assert (ended.code, "nothing was queued, because that can't be noted" in ended.err) == (2, True)
+    assert pending(crawl) == before
