@@ -20,7 +20,7 @@ sockets and locks in their directories.
     reporting   makes reports of crawls
     keeper      keeps one crawl: does what `life` decides
     machine     what crawls take, and what the machine has left; `machine_limits` holds them to it
-    old_runs    deletes old runs of a schedule
+    old_runs    deletes old runs of a schedule, and tells if all are gone
     reloading   what has changed when the folder was read again
     daemon      keeps all crawls: signals, reloads, limits
     notify      tells systemd

@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.codes.exit_codes import REFUSED
 from crawler.codes.full_disk import DISK_FULL
-from crawler.serve.life.endings import BY_COMMAND, GONE, READ_ONLY, Ended, how_text, rest_after, short
+from crawler.serve.life.endings import BY_COMMAND, GONE, READ_ONLY, RUNS_GONE, Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
     LASTING,
@@ -58,7 +58,7 @@ def wished(facts: Facts, wish: Wish, now: float) -> Facts:
         return _replace(facts, record=_replace(_unwanted(facts), wish=wish))
     was_stopped = record.wish is Wish.STOP
     is_paused = rest is not None and rest.why is Why.PAUSED
-    if rest is not None and rest.reason == GONE and not was_stopped:
+    if rest is not None and rest.reason in (GONE, RUNS_GONE) and not was_stopped:
         record = _replace(record, begun_in=None)
     ticked_at = now if was_stopped else record.ticked_at
     record = _replace(record, wish=wish, falls=(), ticked_at=ticked_at, unwanted_pid=None)
@@ -255,9 +255,9 @@ def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts)
     return _fallen(facts, now, (reason, ()), now, restarts)
 
 
-def gone(facts: Facts, now: float) -> Facts:
-    """The crawl that had begun in its directory is not there any more."""
-    return _replace(facts, record=_replace(facts.record, rest=short(now, reason=GONE)))
+def gone(facts: Facts, now: float, reason: str = GONE) -> Facts:
+    """The crawl that had begun in its directory is not there any more, or no run of its schedule is."""
+    return _replace(facts, record=_replace(facts.record, rest=short(now, reason=reason)))
 
 
 def missed_end(facts: Facts, how: Ended | None, now: float) -> Facts:

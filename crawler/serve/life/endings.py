@@ -20,6 +20,10 @@ GONE: Final = (
     "its directory has no crawl any more: mount its disk, or restore a copy there; if it is lost, start the crawl to "
     "begin it anew"
 )
+RUNS_GONE: Final = (
+    "none of its earlier runs is there any more: mount their disk, or restore a copy; if they are lost, start the "
+    "crawl to begin the next run all the same"
+)
 _UNKNOWN: Final = "ended; how is not known"
 
 

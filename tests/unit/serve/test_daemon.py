@@ -22,12 +22,13 @@ from crawler.serve.daemon import CrawlRuns, Daemon, Options
 from crawler.serve.inspection import Commands
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.changes import Looked
-from crawler.serve.life.endings import GONE
-from crawler.serve.life.facts import KeeperOptions, Plan, Process, Record, Rest, Why, Wish
+from crawler.serve.life.endings import GONE, RUNS_GONE
+from crawler.serve.life.facts import Facts, KeeperOptions, Plan, Process, Record, Rest, Why, Wish
 from crawler.serve.life.summary import Summary
 from crawler.serve.life.turns import Turns
 from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
+from crawler.serve.old_runs import why_gone
 from crawler.serve.process import CrawlProcess, Output, start
 from crawler.serve.records import Home
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -567,6 +568,31 @@ async def test_where_a_crawl_had_begun_that_is_not_there_no_other_one_begins(
                 await turned.wait()
             keeper.close()
     assert started == [str(mount)]
+
+
+@pytest.mark.parametrize(
+    ("begun_in", "left", "why"),
+    [
+        ("20261122T020000Z", [], RUNS_GONE),
+        ("20261122T020000Z", ["20261121T020000Z"], None),  # somebody has deleted the last run alone
+        ("20261122T020000Z", ["20261122T020000Z"], None),
+        ("20261123T020000Z", [], GONE),
+        ("20261123T020000Z", ["20261122T020000Z"], GONE),
+        ("../elsewhere/20261122T020000Z", [], None),  # the configuration names another directory since
+        (None, [], None),
+    ],
+)
+def test_no_run_of_a_schedule_begins_where_no_earlier_one_is_any_more(
+    begun_in: str | None, left: list[str], why: str | None, tmp_path: Path
+) -> None:
+    mount = tmp_path / "mount"
+    (mount / "20261120T020000Z").mkdir(parents=True)  # nothing has begun there
+    for name in left:
+        (mount / name).mkdir()
+        (mount / name / "lock").touch()
+    record = Record(begun_in=None if begun_in is None else f"{mount}/{begun_in}", place=f"{mount}/20261123T020000Z")
+    plan = Plan(directory=str(mount), digest="", next_tick=lambda after: after + 60)
+    assert why_gone(Facts(plan=plan, record=record), f"{mount}/20261123T020000Z") == why
 
 
 async def test_the_file_of_a_crawl_may_have_a_name_like_an_option(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Looked, Usage
-from crawler.serve.life.endings import GONE, STOPPED_GRACE_S, TRY_AGAIN_S, Ended
+from crawler.serve.life.endings import GONE, RUNS_GONE, STOPPED_GRACE_S, TRY_AGAIN_S, Ended
 from crawler.serve.life.facts import LASTING, MAX_RUNS, EndTimeouts, Facts, Plan, Process, Record, Restarts, Why, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
@@ -357,6 +357,16 @@ def test_a_crawl_whose_directory_is_gone_waits_for_it_until_somebody_starts_it(i
     assert again.record.begun_in == PLAN.directory
     full = changes.not_started(facts, OSError(errno.ENOSPC, "no"), now, restarts=RESTARTS)
     assert changes.wished(full, Wish.RUN, now).record.begun_in == PLAN.directory
+
+
+def test_a_run_of_a_schedule_whose_disk_is_away_waits_until_that_is_there_or_somebody_starts_it() -> None:
+    facts, now = running(), START_S + 2
+    facts = changes.used(facts, 7, Usage(paused=None, waiting=None, pages=1, memory_bytes=0, open_files=0))
+    facts = changes.gone(after(facts, 0, START_S + 1), now, RUNS_GONE)
+    told = summarize(facts)
+    assert (told.state, told.reason) == ("short", RUNS_GONE)
+    assert isinstance(step(facts, now + TRY_AGAIN_S), Start)
+    assert changes.wished(facts, Wish.RUN, now).record.begun_in is None
 
 
 def test_a_crawl_that_has_not_said_anything_has_not_begun() -> None:
