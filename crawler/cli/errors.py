@@ -11,6 +11,7 @@ from crawler.cli.run.current_directory import deleted_directory
 from crawler.cluster.values import RegisterDamaged
 from crawler.codes.exit_codes import AWAY, FAILED, REFUSED, USAGE
 from crawler.codes.full_disk import DISK_FULL
+from crawler.codes.ports import PortRefused
 from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
@@ -57,6 +58,7 @@ def known_error(error: BaseException) -> KnownError | None:
             | ExportRefused()
             | DirectoryRefused()
             | FolderRefused()
+            | PortRefused()
             | SocketRefused()
             | StoreRefused()
             | PartsDisagree()

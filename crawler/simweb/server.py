@@ -6,7 +6,6 @@ answers most requests from there, within the callback that receives them.
 
 import asyncio
 import ipaddress
-import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
@@ -15,6 +14,7 @@ from typing import Protocol, cast
 
 import msgspec
 
+from crawler.codes.ports import listening
 from crawler.simweb.log import Log, LogEntry
 from crawler.simweb.wire import BadRequest, HttpRequest, encode, is_current, parse
 from crawler.simweb.world import Reply
@@ -215,17 +215,14 @@ async def serve(
     gives the time of the web, by which its pages change, in seconds since 1970. With `tls`, it speaks that. Without
     `keep_alive`, it closes each connection after one response.
 
-    Binds to loopback only: raises `ValueError` for any other address, and `OSError` if the port is in use.
+    Binds to loopback only: raises `ValueError` for any other address, and `PortRefused` if the port is in use.
     """
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the simulated web is served on loopback only, as 127.0.0.1 or ::1, not on {host}")
     desk = _Desk(web, log=log, cache_bytes=cache_bytes, clock=clock, keep_alive=keep_alive)
     loop = asyncio.get_running_loop()
-    try:
+    with listening(host, port, advice="choose another port, or 0 for a free one"):
         server = await loop.create_server(lambda: _Connection(desk, loop), host, port, backlog=1024, ssl=tls)
-    except OSError as error:
-        why = f"can't listen on {host}:{port}: {os.strerror(error.errno or 0)}"
-        raise OSError(error.errno, f"{why}; choose another port, or 0 for a free one") from error
     try:
         yield Server(host=host, port=server.sockets[0].getsockname()[1])
     finally:

@@ -457,7 +457,7 @@ def test_config_init_leaves_nothing_on_a_full_disk(tmp_path: Path) -> None:
 def test_a_simulated_web_on_a_port_that_is_taken_says_so(tmp_path: Path) -> None:
     with create_server(("127.0.0.1", 0)) as server:
         ended = onceover("simweb", "--port", str(server.getsockname()[1]), cwd=tmp_path)
-    assert_told(ended, FAILED, "Address already in use")
+    assert_told(ended, REFUSED, "Address already in use")
 
 
 def test_a_simulated_web_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_port_that_is_in_use_is_named_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         ended = onceover("daemon", "home", "--listen", f"127.0.0.1:{port}", cwd=tmp_path)
-    assert (ended.code, ended.out) == (1, "")
+    assert (ended.code, ended.out) == (REFUSED, "")
     assert (
         f"onceover: can't listen on 127.0.0.1:{port}: Address already in use; give --listen another address or port\n"
         in ended.err

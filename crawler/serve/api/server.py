@@ -1,7 +1,6 @@
 """Listens for requests to the API."""
 
 import logging
-import os
 import socket
 from asyncio import TaskGroup
 from collections.abc import AsyncIterator, Callable
@@ -17,6 +16,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 
+from crawler.codes.ports import listening
 from crawler.codes.unreadable import UNREADABLE
 from crawler.control import address
 from crawler.serve.api.actions import Actions
@@ -131,13 +131,9 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
     tokens = Tokens(daemon.home)
     tokens.make_owner()
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    try:
-        listening = socket.create_server((listen.host, listen.port), family=family)
-    except OSError as error:
-        where = f"[{listen.host}]" if family is socket.AF_INET6 else listen.host
-        why = f"can't listen on {where}:{listen.port}: {os.strerror(error.errno or 0)}"
-        raise OSError(error.errno, f"{why}; give --listen another address or port") from error
-    port: int = listening.getsockname()[1]
+    with listening(listen.host, listen.port, advice="give --listen another address or port"):
+        server = socket.create_server((listen.host, listen.port), family=family)
+    port: int = server.getsockname()[1]
     names = names_of(listen.host, port, is_tls=listen.certificate is not None, remote=listen.remote_names)
     log.info("listens on %s%s; the token is in %s", names.url, BASE, tokens.owner_path)
     guards = (paced(limits), guarded(names, tokens, limits, open_paths=page_files()))
@@ -146,7 +142,7 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
         listen.certificate.tell(listen.remote_names)
         daemon.also_reload.append(listen.certificate.reload)
         tls = listen.certificate.context
-    return _Way(listening=listening, guards=guards, tokens=tokens, tls=tls), port
+    return _Way(listening=server, guards=guards, tokens=tokens, tls=tls), port
 
 
 def _application(actions: Actions, middlewares: list[Middleware], limits: Limits) -> web.Application:
