@@ -117,7 +117,12 @@ class Engine:
 
     def host_rest_s(self, queue_key: str, /) -> float:
         """How long the host of a queue rests for all its queues, for its Crawl-delay or Retry-After."""
-        return self._pipeline.host_rest_s(queue_key)
+        return self._pipeline.requests.host_rest_s(queue_key)
+
+    def rest_alone_s(self, url: str, /) -> float | None:
+        """If the host of a URL gets one request at a time now, whatever its queues are allowed, how long it rests at
+        least afterwards; else None."""
+        return self._pipeline.requests.rest_alone_s(url)
 
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for URLs that are leased from now on."""

@@ -62,7 +62,7 @@ class Pipeline:
         self._duplicates = Duplicates()
         self.counters = Counters()
         self._settlement = Settlement(components, self.counters)
-        self._requests = SpacedRequests(
+        self.requests = SpacedRequests(
             components.fetcher,
             components.robots,
             policy_for=components.policy_for,
@@ -74,10 +74,6 @@ class Pipeline:
         """They hold for what is read and recorded from now on."""
         self._options = options
         self._reader.set_options(options)
-
-    def host_rest_s(self, queue_key: str, /) -> float:
-        """How long the host of a queue rests for all its queues, for its Crawl-delay or Retry-After."""
-        return self._requests.host_rest_s(queue_key)
 
     async def process(self, lease: Lease, /) -> bool:
         """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
@@ -95,13 +91,13 @@ class Pipeline:
             verdict = await self._robots_allow(lease, policy, prerequisite)
             if verdict is None:
                 return False
-            crawl_delay_s = self._requests.crawl_delay_s(lease.url)
+            crawl_delay_s = self.requests.crawl_delay_s(lease.url)
             await keep_in_step()
-            if self._requests.spacing.has_hosts and self._must_wait(lease):
+            if self.requests.spacing.has_hosts and self._must_wait(lease):
                 return False
             work.stage, work.since = "the server", components.monotonic()
             request = request_for(lease, components.may_be_conditional)
-            fetched = await self._requests.fetch(request, lease.url.queue_key, crawl_delay_s)
+            fetched = await self.requests.fetch(request, lease.url.queue_key, crawl_delay_s)
             fetched = reject_lost_copy(fetched, lease, components.archive_began())
             if not isinstance(fetched, Answer):
                 fetched = self._http_instead(lease, fetched) or fetched
@@ -127,7 +123,7 @@ class Pipeline:
 
     def _must_wait(self, lease: Lease, prerequisite: str | None = None) -> bool:
         """Whether the next request for the URL must wait for Crawl-delay or Retry-After. The lease is then handled."""
-        if wait_s := self._requests.wait_s(lease.url.queue_key, prerequisite):
+        if wait_s := self.requests.wait_s(lease.url.queue_key, prerequisite):
             self._components.frontier.release(lease, cooldown_s=wait_s)
         return wait_s > 0
 
@@ -156,7 +152,7 @@ class Pipeline:
         if await self._settlement.settle_refused(lease):
             return False
         address = None if components.addresses is None else await components.addresses.address(prerequisite or url)
-        if self._requests.spacing.has_hosts and self._must_wait(lease, prerequisite):
+        if self.requests.spacing.has_hosts and self._must_wait(lease, prerequisite):
             return False
         prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
         return components.frontier.begin_fetch(lease, address=address, prerequisite=prerequisite_key)
@@ -164,7 +160,7 @@ class Pipeline:
     async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> Verdict | None:
         """What robots.txt says if it allows the URL now. Otherwise the lease is handled."""
         components, url = self._components, lease.url.url
-        verdict, rest_s = await self._requests.ask_robots(url, lease.url.queue_key, prerequisite)
+        verdict, rest_s = await self.requests.ask_robots(url, lease.url.queue_key, prerequisite)
         if verdict.asked:
             self.counters.robots_asked += 1
             await self._report_address(lease, prerequisite)

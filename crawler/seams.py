@@ -37,6 +37,10 @@ class Robots(Protocol):
         that host. None if there is no such URL."""
         ...
 
+    def is_known(self, url: str, /) -> bool:
+        """Whether `allows` would answer now without a request."""
+        ...
+
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         """`prerequisite` is the URL for whose host the caller has waited. If `allows` would need another request than
         that, it sends none, and the verdict is not `known`."""

@@ -40,6 +40,13 @@ class SpacedRequests:
         """How long the host of a queue rests for all its queues, for its Crawl-delay or Retry-After."""
         return self.spacing.rest_s(queue_key, now=self._monotonic()) if self.spacing.has_hosts else 0.0
 
+    def rest_alone_s(self, url: str, /) -> float | None:
+        """If the host of a URL gets one request at a time, whatever its queues are allowed, how long it rests at least
+        after the next one: for its Crawl-delay, or 0 for a robots.txt that is not known. Else None."""
+        if delay_s := self._limited_s(url, self._robots.crawl_delay(url)):
+            return delay_s
+        return None if self._robots.is_known(url) else 0.0
+
     def crawl_delay_s(self, url: CrawlUrl, /) -> float | None:
         """The Crawl-delay that the host of a URL states, which may now be fetched but for that."""
         asked_s = self._robots.crawl_delay(url.url)

@@ -39,8 +39,9 @@ GroupsOf = Callable[[str, str | None], Sequence[PaceGroup]]
 HostRestOf = Callable[[str], float]
 """For how many seconds the host of a queue rests for all its queues, as for Retry-After, even if each of them keeps a
 pace of its own."""
-CrawlDelayOf = Callable[[str], float | None]
-"""The Crawl-delay that a URL's host is known to state."""
+RestAloneOf = Callable[[str], float | None]
+"""How long the host of a URL rests at least if it gets one request at a time from all queues of all crawls: for its
+Crawl-delay, or 0 while its robots.txt is to be asked for. Else None."""
 
 
 class PacedFrontier(ForwardingFrontier):
@@ -52,13 +53,13 @@ class PacedFrontier(ForwardingFrontier):
         table: PaceTable,
         groups_of: GroupsOf,
         *,
-        crawl_delay_of: CrawlDelayOf,
+        rest_alone_of: RestAloneOf,
         host_rest_of: HostRestOf,
     ) -> None:
         super().__init__(frontier)
         self._table = table
         self._groups_of = groups_of
-        self._crawl_delay_of = crawl_delay_of
+        self._rest_alone_of = rest_alone_of
         self._host_rest_of = host_rest_of
         self._begun: dict[int, list[PaceGroup]] = {}
         """The groups in which the request of a lease runs, by the number of its URL."""
@@ -79,13 +80,18 @@ class PacedFrontier(ForwardingFrontier):
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         super().relocate(lease, address=address, prerequisite=prerequisite)
-        groups = {group.name: group for group in self._groups(lease, address, prerequisite)}
-        expected = self._begun.pop(lease.number, [])
-        for group in expected:
-            if group.name not in groups:
+        host, *limits = self._groups_of(prerequisite or lease.url.queue_key, address)
+        of_host = (host.name, host.whole_host, _robots_of(host))
+        unexpected = {group.name: group for group in limits}
+        begun = []
+        for group in self._begun.pop(lease.number, ()):
+            # Robots.txt may be known by now, but its request has not ended yet.
+            if unexpected.pop(group.name, None) is not None or group.name in of_host:
+                begun.append(group)
+            else:
                 self._end_in(group, None)
-        self._begun[lease.number] = [group for group in expected if groups.pop(group.name, None) is not None]
-        self._unexpected[lease.number] = list(groups.values())
+        self._begun[lease.number] = begun
+        self._unexpected[lease.number] = list(unexpected.values())
 
     async def done(
         self,
@@ -124,15 +130,16 @@ class PacedFrontier(ForwardingFrontier):
 
     def _groups(self, lease: Lease, address: str | None, prerequisite: str | None) -> Sequence[PaceGroup]:
         """The groups whose server the next request of the lease asks. One for a prerequisite tells no Crawl-delay, but
-        waits for what other requests to its host tell. A Crawl-delay holds for all queues of the host together."""
-        groups = self._groups_of(prerequisite or lease.url.queue_key, address)
-        crawl_delay_s = self._crawl_delay_of(lease.url.url) if prerequisite is None else None
-        if not crawl_delay_s:
-            return groups
-        host, *others = groups
-        delay_s = max(host.delay_s, crawl_delay_s)
-        name = host.whole_host or host.name
-        return [msgspec.structs.replace(host, name=name, at_once=1, delay_s=delay_s, alone=True), *others]
+        waits for what other requests to its host tell. A Crawl-delay holds for all queues of the host together. A
+        request for robots.txt is one of its queue, and comes after those of other crawls."""
+        host, *limits = self._groups_of(prerequisite or lease.url.queue_key, address)
+        rest_s = self._rest_alone_of(lease.url.url) if prerequisite is None else None
+        if rest_s is None:
+            return [host, *limits]
+        if not rest_s:
+            return [msgspec.structs.replace(host, name=_robots_of(host), at_once=1), host, *limits]
+        name, delay_s = host.whole_host or host.name, max(host.delay_s, rest_s)
+        return [msgspec.structs.replace(host, name=name, at_once=1, delay_s=delay_s, alone=True), *limits]
 
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""
@@ -191,6 +198,12 @@ class PacedFrontier(ForwardingFrontier):
         if not self._has_failed:
             self._has_failed = True
             log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
+
+
+def _robots_of(host: PaceGroup) -> str:
+    """The group of the requests for the robots.txt of a host. If it has several queues, its other requests that have to
+    be alone are in it, too."""
+    return host.whole_host or f"robots of {host.name}"
 
 
 def _rests_of(host: str) -> str:

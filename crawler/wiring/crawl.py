@@ -118,18 +118,13 @@ async def open_crawl(
         frontier, latest = kept.frontier, Latest(values)
         pace = os.environ.get(PACE_VARIABLE)
         guarded = guarded_frontier(frontier, named_frontier(loaded.config))
-
-        def crawl_delay_s(url: str) -> float | None:
-            asked_s = live.robots.crawl_delay(url)
-            return asked_s and latest.policy(url).pace.crawl_delay_s(asked_s)
-
         paced = share_pace(
             loaded.config,
             guarded,
             pace,
             stack,
             latest=lambda: live.loaded.config,
-            crawl_delay_of=crawl_delay_s,
+            rest_alone_of=lambda url: live.engine.rest_alone_s(url),  # noqa: PLW0108 - it is made below
             host_rest_of=lambda key: live.engine.host_rest_s(key),  # noqa: PLW0108 - it is made below
         )
         with storage.reaching_server(loaded.config):

@@ -116,13 +116,13 @@ def share_pace(
     stack: AsyncExitStack,
     *,
     latest: Callable[[], Config],
-    crawl_delay_of: Callable[[str], float | None],
+    rest_alone_of: Callable[[str], float | None],
     host_rest_of: Callable[[str], float],
 ) -> Frontier:
     """The frontier that keeps the pace of hosts together with all crawls that use this file; without a path, or if the
     file can't be used, the same frontier. `stack` ends it. `latest` tells the configuration that holds now,
-    `crawl_delay_of` the Crawl-delay that counts for a URL that is fetched, and `host_rest_of` how long the host of a
-    queue rests for all its queues."""
+    `rest_alone_of` how long the host of a URL rests that gets one request at a time, and `host_rest_of` how long the
+    host of a queue rests for all its queues."""
     if not path:
         return frontier
     try:
@@ -132,4 +132,4 @@ def share_pace(
         return frontier
     stack.callback(table.close)
     groups_of = pace_groups(config, latest)
-    return PacedFrontier(frontier, table, groups_of, crawl_delay_of=crawl_delay_of, host_rest_of=host_rest_of)
+    return PacedFrontier(frontier, table, groups_of, rest_alone_of=rest_alone_of, host_rest_of=host_rest_of)

@@ -121,7 +121,7 @@ class TestPaceSharedWithOtherCrawls(FrontierContract):
             ]
 
         table = PaceTable(self.pace, clock=opening.clock)
-        return PacedFrontier(inner, table, groups_of, crawl_delay_of=lambda _: None, host_rest_of=lambda _: 0.0)
+        return PacedFrontier(inner, table, groups_of, rest_alone_of=lambda _: None, host_rest_of=lambda _: 0.0)
 
     def open_state(self, opening: Opening) -> StoreState[MemoryStore]:
         return state_in_memory(self.store, opening)

@@ -137,6 +137,9 @@ class Rules:
     def prerequisite(self, url: str, /) -> str | None:
         return self.prerequisites.get(url)
 
+    def is_known(self, url: str, /) -> bool:
+        return True
+
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         self._events.append(("robots", url))
         await asyncio.sleep(0)

@@ -213,6 +213,23 @@ async def test_retry_after_is_known_of_the_host_whatever_was_asked_for(busy_path
     assert rests_s == [pytest.approx(BUSY_S, abs=0.2), pytest.approx(BUSY_S, abs=0.2), 0.0]
 
 
+@pytest.mark.parametrize(("host", "then_s"), [("slow", DELAY_S), ("quick", None)])
+@in_virtual_time
+async def test_a_host_is_asked_alone_for_robots_txt_and_then_if_it_states_a_crawl_delay(
+    host: str, then_s: float | None
+) -> None:
+    web = Web()
+    robots = RobotsTxt(web, RobotsCache(MemoryNotes(), agent="onceover"), read_retry_after=parse_retry_after, clock=now)
+    loop = asyncio.get_running_loop()
+    requests = SpacedRequests(
+        web, robots, policy_for=lambda _: ResponsePolicy(pace=Pace()), queue_key=site_of, monotonic=loop.time
+    )
+    url = f"http://{host}.test/4"
+    assert requests.rest_alone_s(url) == 0.0
+    await requests.ask_robots(url, site_of(url), None)
+    assert requests.rest_alone_s(url) == then_s
+
+
 @in_virtual_time
 async def test_retry_after_of_what_a_page_loads_holds_for_all_queues_of_its_host() -> None:
     class Rendering(Web):

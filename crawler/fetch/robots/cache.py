@@ -78,6 +78,11 @@ class RobotsCache:
         status = self.read_status(origin)
         return None if status is None else self.put(origin, status)
 
+    def status(self, origin: str, /) -> RobotsStatus | None:
+        """The status of an origin, whose file need not be parsed for it."""
+        cached = self._cached.get(origin)
+        return self.read_status(origin) if cached is None else cached.status
+
     def read_status(self, origin: str, /) -> RobotsStatus | None:
         """The noted status of an origin that is not in memory."""
         if origin in self._cached:

@@ -98,6 +98,12 @@ class RobotsTxt:
             return None
         return None if host_name(hop.url) == host_name(url) else hop.url
 
+    def is_known(self, url: str, /) -> bool:
+        if not self._is_obeyed(url):
+            return True
+        status = self._cache.status(origin_of(url))
+        return status is not None and is_fresh(status, self._clock())
+
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         if not self._is_obeyed(url):
             return NONE

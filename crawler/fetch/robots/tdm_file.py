@@ -91,6 +91,9 @@ class TdmFiles:
         """By origin, for each file that redirects: the next URL, and the number of redirects so far."""
         self._single_flight = SingleFlight()
 
+    def is_known(self, url: str, /) -> bool:
+        return self._robots.is_known(url) and self._fresh(origin_of(url)) is not None
+
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         verdict = await self._robots.allows(url, prerequisite=prerequisite)
         if not verdict.allowed or not verdict.known or verdict.asked or prerequisite is not None:

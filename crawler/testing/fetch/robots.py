@@ -68,6 +68,15 @@ class RobotsContract:
         assert origin.requests <= 1
 
     @in_event_loop
+    async def test_what_is_known_takes_no_request(self) -> None:
+        origin = Origin(b"")
+        robots = self.make_robots(origin)
+        was_known = robots.is_known("http://a.test/")
+        await robots.allows("http://a.test/")
+        assert was_known is (origin.requests == 0)
+        assert robots.is_known("http://a.test/other")
+
+    @in_event_loop
     async def test_only_a_verdict_that_waited_for_a_request_says_so(self) -> None:
         origin = Origin(b"")
         robots = self.make_robots(origin)

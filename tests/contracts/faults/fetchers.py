@@ -176,6 +176,9 @@ class NoRobots:
     def prerequisite(self, url: str, /) -> str | None:
         return None
 
+    def is_known(self, url: str, /) -> bool:
+        return True
+
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         return NONE
 
@@ -205,7 +208,11 @@ class Restless(NoRobots):
 
 
 class TestRestless(RobotsContract):
-    FAILS = ("test_a_file_is_fetched_once_however_many_ask", "test_only_a_verdict_that_waited_for_a_request_says_so")
+    FAILS = (
+        "test_a_file_is_fetched_once_however_many_ask",
+        "test_what_is_known_takes_no_request",
+        "test_only_a_verdict_that_waited_for_a_request_says_so",
+    )
 
     def make_robots(self, origin: Origin) -> Robots:
         return Restless(origin)
@@ -217,6 +224,9 @@ class Careless(NoRobots):
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
         self.sitemaps: list[Link] = []
+
+    def is_known(self, url: str, /) -> bool:
+        return bool(self.sitemaps)
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         await self.origin.fetch(Request(url=url))
@@ -241,6 +251,9 @@ class Wordless(NoRobots):
         self.origin = origin
         self.has_asked = False
         self.sitemaps: list[Link] = []
+
+    def is_known(self, url: str, /) -> bool:
+        return self.has_asked
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         if self.has_asked:

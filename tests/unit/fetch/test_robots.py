@@ -734,6 +734,22 @@ async def test_a_restart_does_not_begin_the_failures_anew() -> None:
     assert (await after.allows("/x")).retry_after_s == 120
 
 
+async def test_a_file_is_known_until_it_expires_also_after_a_restart() -> None:
+    first, url = World(redirect("/1")), "http://a.test/private"
+    first.web.answers["http://a.test/1"] = page(RULES)
+    assert not first.robots.is_known(url)
+    assert not (await first.robots.allows(url)).known
+    assert not first.robots.is_known(url)
+    assert (await first.robots.allows(url)).known
+    again = World(page(), notes=first.notes)
+    for world in (first, again):
+        assert world.robots.is_known(url)
+        assert not world.robots.is_known("https://a.test/private")
+    again.now += DAY_S
+    assert not again.robots.is_known(url)
+    assert again.web.asked == []
+
+
 async def test_a_note_that_cannot_be_read_costs_a_request() -> None:
     notes = MemoryNotes()
     notes.put("robots http://a.test", b"\xc1 rubbish")

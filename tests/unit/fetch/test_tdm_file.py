@@ -110,7 +110,11 @@ async def test_the_first_rule_that_matches_decides() -> None:
 
 async def test_each_request_lets_the_host_rest_before_anything_is_known() -> None:
     world = World({FILE: page(b"[]")})
-    verdicts = [await world.files.allows("http://a.test/") for _ in range(3)]
+    known, verdicts = [], []
+    for _ in range(3):
+        known.append(world.files.is_known("http://a.test/"))
+        verdicts.append(await world.files.allows("http://a.test/"))
+    assert known == [False, False, True]
     assert [(each.known, each.asked) for each in verdicts] == [(True, True), (False, True), (True, False)]
     assert verdicts[1].duration_s == 0.25
 

@@ -28,6 +28,7 @@ class Request(msgspec.Struct):
     crawl: str
     began: float
     ended: float | None = None
+    is_robots: bool = False
 
 
 class Neighbour:
@@ -43,14 +44,17 @@ class Neighbour:
         per_host: int = 1,
         address_rest_s: float | None = None,
         crawl_delay_s: float | None = None,
+        knows_robots: bool = True,
     ) -> None:
-        """`crawl_delay_s` is what it knows of the Crawl-delay of all hosts. It keeps that by itself, as crawls do."""
+        """`crawl_delay_s` is what it knows of the Crawl-delay of all hosts. It keeps that by itself, as crawls do.
+        Unless it `knows_robots`, its first request is for the robots.txt of all hosts."""
         self.name = name
         self.delay_s = delay_s
         self.table = PaceTable(pace, clock=now)
         self._log = log
         self._per_host = per_host
         self._crawl_delay_s = crawl_delay_s
+        self._knows_robots = knows_robots
         self._alone = asyncio.Lock()
         self._address_rest_s = address_rest_s
         self._directory = pace.parent
@@ -69,7 +73,7 @@ class Neighbour:
             inner,
             self.table,
             self.groups_of,
-            crawl_delay_of=lambda _: self._crawl_delay_s,
+            rest_alone_of=lambda _: self._crawl_delay_s if self._knows_robots else 0.0,
             host_rest_of=lambda _: max(self._rests_until - now(), 0.0),
         )
         await self.frontier.add([page(host, str(number)) for host in hosts for number in range(pages)])
@@ -98,7 +102,17 @@ class Neighbour:
             else:
                 await asyncio.sleep(0)  # to look at robots.txt; another lease of the host may come that far, too
                 async with self._alone if self._crawl_delay_s is not None else nullcontext():
-                    await self._fetch(lease)
+                    await (self._fetch(lease) if self._knows_robots else self._ask_robots(lease))
+
+    async def _ask_robots(self, lease: Lease) -> None:
+        request = Request(self.name, now(), is_robots=True)
+        self._log.append(request)
+        await asyncio.sleep(FETCH_S)
+        request.ended = now()
+        self._knows_robots = True
+        if self._address_rest_s is not None:
+            self.frontier.relocate(lease, address=ADDRESS)
+        self.frontier.release(lease, cooldown_s=self.delay_s, asked=True)
 
     async def _fetch(self, lease: Lease) -> None:
         request = Request(self.name, now())

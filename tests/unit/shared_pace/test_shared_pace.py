@@ -94,6 +94,28 @@ async def test_a_host_with_a_crawl_delay_gets_one_request_at_a_time_also_if_a_cr
     assert least_rest_s(log) >= 2.0
 
 
+@pytest.mark.parametrize("address_rest_s", [None, 0.1], ids=["hosts-alone", "addresses-too"])
+@pytest.mark.parametrize("queues", [["host#0", "host#1", "host#2"], ["host"]], ids=["parallel", "single"])
+@in_virtual_time
+async def test_robots_txt_is_asked_by_one_crawl_at_a_time(
+    pace: Path, queues: list[str], address_rest_s: float | None
+) -> None:
+    log: list[Request] = []
+    crawls = [
+        Neighbour(name, pace, log, delay_s=2.0, per_host=3, address_rest_s=address_rest_s, knows_robots=False)
+        for name in "abc"
+    ]
+    for number, crawl in enumerate(crawls):
+        await crawl.begin(queues[number % len(queues)], pages=3)
+    for crawl in crawls:
+        await crawl.end()
+    assert len(log) == 3 + 9
+    asked = [request for request in log if request.is_robots]
+    assert [request.crawl for request in asked] == ["a", "b", "c"]
+    assert at_once(asked) == 1
+    assert least_rest_s(asked) >= 2.0
+
+
 @pytest.mark.parametrize(
     ("asked", "waiting"),
     [
