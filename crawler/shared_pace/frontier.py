@@ -65,6 +65,8 @@ class PacedFrontier(ForwardingFrontier):
         """The groups in which the request of a lease runs, by the number of its URL."""
         self._unexpected: dict[int, list[PaceGroup]] = {}
         """The groups whose server had a request that had been expected elsewhere."""
+        self._elsewhere: dict[int, str] = {}
+        """The queue key of the host that a lease asks, if that is the host of a prerequisite."""
         self._refused: dict[str, set[str]] = {}
         """The queues that a group has refused since it last let one begin."""
         self._has_failed = False
@@ -76,6 +78,8 @@ class PacedFrontier(ForwardingFrontier):
         wait_s = self._begin(lease, self._groups(lease, address, prerequisite))
         if wait_s:
             super().release(lease, cooldown_s=wait_s, reason="another crawl")
+        elif prerequisite is not None:
+            self._elsewhere[lease.number] = prerequisite
         return not wait_s
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
@@ -176,8 +180,9 @@ class PacedFrontier(ForwardingFrontier):
         for group in self._unexpected.pop(lease.number, ()):
             if cooldown_s is not None:
                 self._call(partial(self._table.rest, group.name, group.rest_after_s(cooldown_s)))
-        if host_rest_s := self._host_rest_of(lease.url.queue_key):
-            host = self._groups_of(lease.url.queue_key, None)[0]
+        queue_key = self._elsewhere.pop(lease.number, lease.url.queue_key)
+        if host_rest_s := self._host_rest_of(queue_key):
+            host = self._groups_of(queue_key, None)[0]
             if host.whole_host is not None:
                 self._call(partial(self._table.rest, host.whole_host, host_rest_s))
             self._call(partial(self._table.rest, _rests_of(host.whole_host or host.name), host_rest_s))

@@ -59,12 +59,16 @@ class Neighbour:
         self._address_rest_s = address_rest_s
         self._directory = pace.parent
         self._tasks: list[asyncio.Task[None]] = []
+        self._prerequisite: str | None = None
         self.refused = 0
-        self._rests_until = 0.0
+        self._rests_until: dict[str, float] = {}
+        """By the host that has asked for rest."""
         self.retry_after_s = 0.0
         """What the next answer asks for."""
 
-    async def begin(self, *hosts: str, pages: int = 10, workers: int = 4) -> None:
+    async def begin(self, *hosts: str, pages: int = 10, workers: int = 4, prerequisite: str | None = None) -> None:
+        """The requests for all pages go to the host of the prerequisite, if there is one."""
+        self._prerequisite = prerequisite
         limits = {} if self._address_rest_s is None else {"ip": GroupLimit(at_once=1, rest_s=self._address_rest_s)}
         settings = QueueSettings(per_queue=self._per_host, grouping=Grouping(limits=limits))
         opening = Opening(directory=self._directory, visited=ExactSet(), settings=settings, clock=now)
@@ -74,16 +78,15 @@ class Neighbour:
             self.table,
             self.groups_of,
             rest_alone_of=lambda _: self._crawl_delay_s if self._knows_robots else 0.0,
-            host_rest_of=lambda _: max(self._rests_until - now(), 0.0),
+            host_rest_of=lambda key: max(self._rests_until.get(_site(key), 0.0) - now(), 0.0),
         )
         await self.frontier.add([page(host, str(number)) for host in hosts for number in range(pages)])
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
 
     def groups_of(self, queue_key: str, _: str | None) -> list[PaceGroup]:
-        site, mark, _ = queue_key.partition("#")
         host = PaceGroup(
             name=f"host {queue_key}",
-            whole_host=f"host {site}" if mark else None,
+            whole_host=f"host {_site(queue_key)}" if "#" in queue_key else None,
             at_once=self._per_host,
             delay_s=self.delay_s,
             shares_cooldown=True,
@@ -97,7 +100,7 @@ class Neighbour:
         async for lease in self.frontier:
             if self._crawl_delay_s is not None and self._alone.locked():
                 self.frontier.release(lease, cooldown_s=self._crawl_delay_s)
-            elif not self.frontier.begin_fetch(lease, address=ADDRESS):
+            elif not self.frontier.begin_fetch(lease, address=ADDRESS, prerequisite=self._prerequisite):
                 self.refused += 1
             else:
                 await asyncio.sleep(0)  # to look at robots.txt; another lease of the host may come that far, too
@@ -120,7 +123,8 @@ class Neighbour:
         await asyncio.sleep(FETCH_S)
         request.ended = now()
         asked_s, self.retry_after_s = self.retry_after_s, 0.0
-        self._rests_until = max(self._rests_until, now() + asked_s)
+        host = _site(self._prerequisite or lease.url.queue_key)
+        self._rests_until[host] = max(self._rests_until.get(host, 0.0), now() + asked_s)
         rest_s = max(self.delay_s, self._crawl_delay_s or 0.0, asked_s)
         await self.frontier.done(lease, cooldown_s=rest_s, outcome=DONE)
 
@@ -136,6 +140,10 @@ class Neighbour:
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
+
+
+def _site(queue_key: str) -> str:
+    return queue_key.partition("#")[0]
 
 
 def least_rest_s(log: Sequence[Request]) -> float:

@@ -117,23 +117,25 @@ async def test_robots_txt_is_asked_by_one_crawl_at_a_time(
 
 
 @pytest.mark.parametrize(
-    ("asked", "waiting"),
+    ("asked", "waiting", "prerequisite"),
     [
-        pytest.param(["host#0", "host#1"], ["host"], id="of-parallel-queues"),
-        pytest.param(["host"], ["host#0", "host#1"], id="of-a-single-queue"),
-        pytest.param(["host#0"], ["host#1", "host#2"], id="of-another-queue"),
+        pytest.param(["host#0", "host#1"], ["host"], None, id="of-parallel-queues"),
+        pytest.param(["host"], ["host#0", "host#1"], None, id="of-a-single-queue"),
+        pytest.param(["host#0"], ["host#1", "host#2"], None, id="of-another-queue"),
+        pytest.param(["other"], ["host#1", "host#2"], "test,host#0", id="of-a-prerequisite"),
+        pytest.param(["other"], ["host#0", "host#1"], "test,host", id="of-a-prerequisite-in-a-single-queue"),
     ],
 )
 @in_virtual_time
 async def test_retry_after_holds_for_all_queues_of_a_host_in_all_crawls(
-    pace: Path, asked: list[str], waiting: list[str]
+    pace: Path, asked: list[str], waiting: list[str], prerequisite: str | None
 ) -> None:
     log: list[Request] = []
     first, second = Neighbour("first", pace, log, delay_s=0.1), Neighbour("second", pace, log, delay_s=0.1)
     await second.begin(*waiting, pages=20)
     await asyncio.sleep(3 * FETCH_S)
     first.retry_after_s = 30.0
-    await first.begin(*asked, pages=1)
+    await first.begin(*asked, pages=1, prerequisite=prerequisite)
     for crawl in (first, second):
         await crawl.end()
     asked_at = next(each.ended for each in log if each.crawl == "first") or 0.0
