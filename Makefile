@@ -51,11 +51,14 @@ help:
 	@echo 'make clean                               remove what was built; crawls are kept'
 	@echo 'PYTHON=python3.12 chooses the interpreter (3.11 to 3.13); ARGS="--max-pages 100" passes options on.'
 
+# A crawl that a limit (3) or Ctrl-C (4) stops has said how to go on, and is no error.
+IF_ORDERLY = || case $$? in 3|4) ;; *) exit $$?;; esac
+
 crawl: $(RUNS)
 ifdef SEEDS
-	$(BIN)/onceover crawl $(SEED_OPTIONS) --dir '$(CRAWL_DIR)' $(AGENT_OPTION) $(ARGS)
+	@$(BIN)/onceover crawl $(SEED_OPTIONS) --dir '$(CRAWL_DIR)' $(AGENT_OPTION) $(ARGS) $(IF_ORDERLY)
 else
-	$(BIN)/onceover demo $(ARGS)
+	@$(BIN)/onceover demo $(ARGS) $(IF_ORDERLY)
 endif
 
 # --- Set-up ----------------------------------------------------------------------------------------------------------
