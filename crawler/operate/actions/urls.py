@@ -43,6 +43,8 @@ async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
     ledger = ledger_reads(crawl)
     known = ledger.known(canonical) or ledger.known(canonical + EXTERNAL)
     if known is None:
+        if (elsewhere := _elsewhere(crawl)(target.queue_key)) is not None:
+            raise Refused(f"{canonical} is not known here: {elsewhere}")
         return UrlFound(canonical=canonical, found=None, refused=_refusal_of_links(crawl, target))
     known = await _with_current_links(crawl, known)
     waiting = known.waiting
@@ -56,6 +58,19 @@ async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
         visits=visits_of(known, crawl.loaded.config),
     )
     return UrlFound(canonical=canonical, found=form)
+
+
+def _elsewhere(crawl: OperatedCrawl) -> Callable[[str], str | None]:
+    """Tells from the key of a queue why another part of the crawl has its URLs; None if they are here."""
+    part = part_at(crawl.directory.original)
+    owner = Ownership(1 if part is None else part.parts).owner
+
+    def why(queue_key: str) -> str | None:
+        if part is None or owner(queue_key) == part.number:
+            return None
+        return f"it belongs to part {owner(queue_key)} of the crawl: name the directory of the whole crawl"
+
+    return why
 
 
 def _refusal_of_links(crawl: OperatedCrawl, target: Target) -> str | None:
@@ -121,8 +136,7 @@ class _Adding:
         self._config = crawl.loaded.config
         self._urls = discovering.url_reader(crawl.loaded)
         self._scope, self._discovery = crawl.rules
-        self._part = part_at(crawl.directory.original)
-        self._owner = Ownership(1 if self._part is None else self._part.parts).owner
+        self._elsewhere = _elsewhere(crawl)
 
     async def add(self, texts: Sequence[str]) -> list[JudgedUrl]:
         read = [self._read(text) for text in texts]
@@ -153,9 +167,8 @@ class _Adding:
             whole = "; to follow its links, too, add it to crawl.seeds" if refusal is Refusal.OUT_OF_SCOPE else ""
             why = f"{refusal}; with force it is added all the same{whole}"
             return JudgedUrl(url=url.url, outcome="refused", reason=why)
-        if self._part is not None and (owner := self._owner(url.queue_key)) != self._part.number:
-            why = f"it belongs to part {owner} of the crawl: name the directory of the whole crawl"
-            return JudgedUrl(url=url.url, outcome="refused", reason=why)
+        if (elsewhere := self._elsewhere(url.queue_key)) is not None:
+            return JudgedUrl(url=url.url, outcome="refused", reason=elsewhere)
         return _with_precedence(url, self._request.precedence)
 
     def _judge(self, url: CrawlUrl, before: LedgerEntry | None, after: LedgerEntry | None) -> JudgedUrl:

@@ -21,7 +21,7 @@ _Item = TypeVar("_Item")
 
 async def judge(crawl: CrawlInParts, request: Add | Forget) -> Judged:
     """What became of each URL, in their order. If a part does not answer, its URLs say so."""
-    owners = [crawl.part_of(url) for url in request.urls]
+    owners = [_owner(crawl, url) for url in request.urls]
     judged: list[JudgedUrl | None] = [None] * len(owners)
     for number, places in _by_owner(owners, range(len(owners))).items():
         urls = [request.urls[place] for place in places]
@@ -31,6 +31,14 @@ async def judge(crawl: CrawlInParts, request: Add | Forget) -> Judged:
         for place, each in zip(places, _judgements(urls, reply), strict=True):
             judged[place] = each
     return Judged(urls=[each for each in judged if each is not None])
+
+
+def _owner(crawl: CrawlInParts, url: str) -> int:
+    """The part of a URL. Any part can say what is wrong with one that can't be read."""
+    try:
+        return crawl.part_of(url)
+    except ValueError:
+        return crawl.parts.numbers[0]
 
 
 def _judgements(urls: Sequence[str], reply: Judged | Refusal) -> list[JudgedUrl]:

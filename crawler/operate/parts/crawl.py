@@ -26,6 +26,7 @@ from crawler.operate.stored import StoredCrawl
 from crawler.parts.ownership import Ownership
 from crawler.status import name_parts
 from crawler.url.hosts import split_port, surt_host
+from crawler.url.seeds import read_seed
 from crawler.wiring.components import discovering
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
@@ -188,11 +189,8 @@ class CrawlInParts:
         self._has_prefixes = discovering.queue_prefixes(loaded.config) is not None
 
     def part_of(self, url: str) -> int:
-        """The part of a URL as a person wrote it. Part 0 may say what is wrong with one that can't be read."""
-        try:
-            return self._ownership.owner(self._urls.seed(url).queue_key)
-        except ValueError:
-            return 0
+        """The part of a URL as a person wrote it. Raises `ValueError` for one that can't be read."""
+        return self._ownership.owner(read_seed(self._urls, url, called="URL")[0].queue_key)
 
     def parts_of_host(self, host: str) -> Sequence[int]:
         """The parts that may have queues of a host, as people or `inspect queues` write it: one, or all if queues are

@@ -39,6 +39,7 @@ from crawler.operate.actions.hosts import host_order, newest_robots, place_behin
 from crawler.operate.parts.crawl import CrawlInParts, ask_of_host, divide_replies
 from crawler.operate.parts.exporting import merge_exports
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
+from crawler.operate.refused import Refused
 from visited import VisitedStats
 
 
@@ -72,7 +73,10 @@ def _part_status(crawl: CrawlInParts, number: int, reply: CrawlStatus | Refusal)
 
 
 async def look_up(crawl: CrawlInParts, request: InspectUrl) -> UrlFound:
-    owner = crawl.part_of(request.url)
+    try:
+        owner = crawl.part_of(request.url)
+    except ValueError as error:
+        raise Refused(str(error)) from error
     reply = await crawl.parts.one(owner, request)
     if reply.found is None:
         return reply

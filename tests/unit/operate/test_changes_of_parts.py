@@ -85,7 +85,23 @@ def test_a_part_takes_no_url_of_another(crawl: StoredCrawl) -> None:
     refused = command_here("add", part, url_of(host, EACH), "--force")
     assert refused.code == 1
     assert "it belongs to part 2 of the crawl" in refused.err
-    assert command_here("inspect", part, "url", url_of(host, EACH)).code == 1
+    unknown = command_here("inspect", part, "url", url_of(host, EACH))
+    assert unknown.code == 2
+    assert "it belongs to part 2 of the crawl: name the directory of the whole crawl" in unknown.err
+
+
+def test_a_url_without_scheme_goes_to_its_owner(crawl: StoredCrawl) -> None:
+    for host in HOSTS:
+        assert crawl.do("add", f"{host}/without-scheme", "--force").code == 0
+        found = crawl.look("url", f"{host}/without-scheme", "--json").json()
+        assert found["part"] == OWNERSHIP.owner(queue_of(host))
+
+
+def test_no_part_is_blamed_for_what_is_no_url(crawl: StoredCrawl) -> None:
+    refused = crawl.look("url", "not a url")
+    assert refused.code == 2
+    assert "is not a URL: expected one such as https://example.org/" in refused.err
+    assert "part 0" not in refused.err
 
 
 def test_a_settled_url_is_forgotten_by_its_owner(crawl: StoredCrawl) -> None:
