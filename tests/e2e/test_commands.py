@@ -471,6 +471,15 @@ def test_a_crawl_of_a_file_is_complete_the_second_time(tmp_path: Path, web: Web)
     again = onceover("crawl", "mine.toml", *settings, cwd=tmp_path)
     assert_told(again, COMPLETE, "Resuming: 54 of 54 URLs are settled, 0 wait.")
     assert again.out.startswith("The crawl is complete: nothing was left to fetch.\n")
+    assert (
+        "To visit its pages again: onceover recrawl crawls/mine, then onceover crawl --dir crawls/mine\n" in again.out
+    )
+    assert "To fetch another URL: onceover add crawls/mine URL, then onceover crawl --dir crawls/mine\n" in again.out
+    assert "To begin anew: onceover crawl --dir crawls/mine --fresh\n" in again.out
+    assert onceover("recrawl", "crawls/mine", cwd=tmp_path).code == COMPLETE
+    visited = onceover("crawl", "--dir", "crawls/mine", *settings, cwd=tmp_path)
+    assert_told(visited, COMPLETE)
+    assert "nothing was left" not in visited.out
 
 
 def test_a_crawl_says_how_many_urls_its_precedence_floor_leaves_out(tmp_path: Path, web: Web) -> None:

@@ -38,7 +38,7 @@ def run_on_machine(reached: Loaded, directory: Path, *, max_parts: int, as_json:
     console = diagnostics()
     result = in_event_loop(partial(_run, reached, directory, max_parts, console))
     if isinstance(result, CrawlResult):
-        print_result(result, as_json=as_json, again=how_to_go_on(directory))
+        print_result(result, as_json=as_json, again=how_to_go_on(directory), may_begin_anew=False)
     elif as_json:
         say(msgspec.json.encode(result))
     else:

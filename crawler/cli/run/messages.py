@@ -50,7 +50,7 @@ def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:
     )
 
 
-def ending_text(run: CrawlResult, again: str) -> str:
+def ending_text(run: CrawlResult, again: str, *, may_begin_anew: bool) -> str:
     frontier = run.status.frontier
     waiting = frontier.queued
     match run.ending:
@@ -58,7 +58,13 @@ def ending_text(run: CrawlResult, again: str) -> str:
             left_out = number_of(waiting, "URL")
             return f"The crawl is complete, but for {left_out} that frontier.precedence_floor leaves out."
         case Ending.COMPLETE if run.had_nothing_left:
-            return "The crawl is complete: nothing was left to fetch."
+            where = shlex.quote(run.directory)
+            return (
+                "The crawl is complete: nothing was left to fetch.\n"
+                f"To visit its pages again: onceover recrawl {where}, then {again}\n"
+                f"To fetch another URL: onceover add {where} URL, then {again}"
+                + (f"\nTo begin anew: {again} --fresh" if may_begin_anew else "")
+            )
         case Ending.COMPLETE if not run.resumed and not run.status.pages:
             where = shlex.quote(run.directory)
             return f"The crawl is complete, but has no page: `onceover inspect {where} url SEED` says why."

@@ -88,12 +88,13 @@ def _logging_errors(file: Path) -> Iterator[None]:
         raise
 
 
-def print_result(result: CrawlResult, *, as_json: bool, again: str) -> None:
-    """Print how a run has ended. `again` is the command that resumes the crawl."""
+def print_result(result: CrawlResult, *, as_json: bool, again: str, may_begin_anew: bool = True) -> None:
+    """Print how a run has ended. `again` is the command that resumes the crawl; with `may_begin_anew` it takes
+    `--fresh`."""
     if as_json:
         say(msgspec.json.encode(result))
         return
-    ending, width = ending_text(result, again), shutil.get_terminal_size().columns
+    ending, width = ending_text(result, again, may_begin_anew=may_begin_anew), shutil.get_terminal_size().columns
     for line in summary(result.status, ending=ending, directory=result.directory, width=width):
         say(line)
     if sys.stdout.isatty():
