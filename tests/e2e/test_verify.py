@@ -151,7 +151,7 @@ def test_each_difference_of_the_records_is_found(crawl: Path, crawled: Path) -> 
     text = text.replace("warc = true", "warc = false").replace('sinks = ["sqlite"]', "sinks = []")
     (crawl / "crawl.toml").write_text(text)
     changes: list[tuple[Callable[[dict[str, Any]], dict[str, Any] | None], str]] = [
-        (lambda _: None, "missing: number .* is missing in the records"),
+        (lambda _: None, "missing: number .* is missing in the records; `fsck --refetch` has it fetched again$"),
         (lambda record: record | {"status": 404}, "different: .* the status 404 in the records, and 200 in the ledger"),
         (lambda record: record | {"state": "failed"}, "different: .* the state failed"),
         (other_digest, "different: .* the digest sha1:A+ in the records"),
@@ -206,7 +206,9 @@ def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     change_table(crawl, f"UPDATE pages SET status = NULL WHERE {last}")
     assert {each["message"].split(" the ")[1].split()[0] for each in verify(crawl)["problems"]} == {"status", "digest"}
     change_table(crawl, f"DELETE FROM pages WHERE {last}")
-    assert only_problem(crawl).endswith("and is missing in the sink sqlite")
+    assert only_problem(crawl).endswith(
+        "and is missing in the sink sqlite; `verify --repair` writes it again from the records"
+    )
     change_table(crawl, "INSERT INTO pages (number, url, state) VALUES (99999, 'http://gone.test/', 'done')")
     told = verify(crawl)["told"][-1]
     assert (told["name"], told["forgotten"]) == ("the sink sqlite", 1)
@@ -219,7 +221,7 @@ def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
 def test_a_row_of_another_crawl_is_found_by_its_url_and_replaced(crawl: Path) -> None:
     """Two crawls of one name replace rows of each other, which may agree in all but the URL."""
     change_table(crawl, "UPDATE pages SET url = 'http://other.test/' WHERE number = 1")
-    assert only_problem(crawl).endswith("number 1 is http://other.test/ in the sink sqlite")
+    assert "number 1 is http://other.test/ in the sink sqlite; `verify --repair` writes it again" in only_problem(crawl)
     ended = onceover("inspect", "crawl", "verify", "--repair", cwd=crawl.parent)
     assert (ended.code, ended.err) == (COMPLETE, "the sink sqlite: 1 page written again\n")
 

@@ -34,6 +34,8 @@ _LEDGER: Final = "the ledger"
 _RECORDS: Final = "the records"
 _ARCHIVE: Final = "the archive"
 _UNNAMED: Final = f"{_ARCHIVE} does not have; if an earlier crawl has it, name that in output.dedupe_against"
+_REFETCH: Final = "; `fsck --refetch` has it fetched again"
+_REWRITE: Final = "; `verify --repair` writes it again from the records"
 AT_ONCE: Final = 500
 """Pages that are written to a sink at the same time."""
 
@@ -247,17 +249,20 @@ class Verification:
         is_archive = source == Source.ARCHIVE
         # The records say which pages were truncated, so that the archive may have another body.
         teller = Source.RECORDS if is_archive and Source.RECORDS in self._names else Source.LEDGER
+        of_sink = _REWRITE if Source.RECORDS in self._names else ""
+        lacks = _REFETCH if source < Source.FIRST_SINK else of_sink
+        differs = "" if is_archive else lacks  # `fsck` reads no bodies
         pruned = self._pruned_of(source)
         for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
             if number in pruned or (source not in self._shared and self.others.excuse(number)):
                 continue
-            yield Problem("missing", url, f"number {number} is {state}, and is missing in {name}")
+            yield Problem("missing", url, f"number {number} is {state}, and is missing in {name}{lacks}")
         for found in self._facts.disagreements(source, among=teller):
             message = f"number {found.number} has the {found.what} {found.other} in {name}, and {found.one} in "
-            yield Problem("different", found.url, message + self._names.get(teller, _LEDGER))
+            yield Problem("different", found.url, message + self._names.get(teller, _LEDGER) + differs)
         # The ledger knows canonical URLs alone.
         for number, url, other in self._facts.of_other_urls(source) if source >= Source.FIRST_SINK else ():
-            yield Problem("different", url, f"number {number} is {other} in {name}")
+            yield Problem("different", url, f"number {number} is {other} in {name}{differs}")
         for number, url in self._facts.of_two_urls(source):
             yield Problem("number", url, f"number {number} is in {name} for another URL, too")
 
