@@ -199,6 +199,20 @@ def test_a_damaged_index_of_an_earlier_crawl_is_told_beside_all_else(crawl: Path
     assert any("the earlier crawls do not have" in each["message"] for each in problems)
 
 
+def test_what_the_ledger_has_lost_is_found_and_fetched_again(crawl: Path) -> None:
+    [log] = (crawl / "frontier").glob("*.log")
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 5])
+    problems = verify(crawl)["problems"]
+    lost = {each["where"] for each in problems}
+    for source in ("records", "archive"):
+        missing = re.compile(f"number .* is in the {source}, and is missing in the ledger; `fsck --refetch` has it ")
+        assert {each["where"] for each in problems if missing.match(each["message"])} <= lost
+        assert any(missing.match(each["message"]) for each in problems)
+    assert invoke("inspect", crawl, "fsck", "--refetch").return_value == COMPLETE
+    assert verify(crawl)["problems"] == []
+    assert invoke("forget", crawl, min(lost)).return_value == FAILED  # it waits
+
+
 def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     last = "number = (SELECT max(number) FROM pages WHERE digest IS NOT NULL)"
     change_table(crawl, f"UPDATE pages SET digest = 'sha1:other' WHERE {last}")

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from config import Loaded
-from crawler.discover.marks import EXTERNAL, names_after_redirects
+from crawler.discover.marks import names_after_redirects, names_of_checks
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import digest_of_capture
@@ -27,13 +27,14 @@ from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
 from crawler.write.descriptor import LeavesOut, LeftOut
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
-from frontier import Damaged, LedgerReads
+from frontier import Damaged, LedgerReads, NumberReads
 from frontier.descriptor import Problem
 
 _LEDGER: Final = "the ledger"
 _RECORDS: Final = "the records"
 _ARCHIVE: Final = "the archive"
 _UNNAMED: Final = f"{_ARCHIVE} does not have; if an earlier crawl has it, name that in output.dedupe_against"
+_NUMBERS: Final = 1 << 64
 _REFETCH: Final = "; `fsck --refetch` has it fetched again"
 _REWRITE: Final = "; `verify --repair` writes it again from the records"
 AT_ONCE: Final = 500
@@ -59,7 +60,8 @@ class Verification:
     """Reads the ledger and all outputs once.
 
     What waits in the ledger may be in the outputs: it was in flight when a crawl was killed, and is fetched again under
-    its number. A number that the ledger gives to no URL is an earlier copy if the ledger knows its URL.
+    its number. A number that the ledger gives to no URL is an earlier copy if the ledger knows its URL. Otherwise it
+    was forgotten, or lost.
     """
 
     def __init__(
@@ -265,11 +267,18 @@ class Verification:
             yield Problem("different", url, f"number {number} is {other} in {name}{differs}")
         for number, url in self._facts.of_two_urls(source):
             yield Problem("number", url, f"number {number} is in {name} for another URL, too")
+        for number, url in self._facts.unknown(source) if source < Source.FIRST_SINK else ():
+            if self._has_lost(number) and not self._is_known(url):
+                yield Problem("missing", url, f"number {number} is in {name}, and is missing in the ledger{_REFETCH}")
 
     def _pruned_of(self, source: int) -> NumberSet:
         if source == Source.RECORDS:
             return self._pruned.of("records")
         return self._pruned.of("warc") if source == Source.ARCHIVE else NumberSet()
+
+    def _has_lost(self, number: int) -> bool:
+        """Whether the ledger lacks a number, although nobody has told it to forget that."""
+        return isinstance(self._ledger, NumberReads) and not self._ledger.was_forgotten(number % _NUMBERS)
 
     def _is_known(self, url: str) -> bool:
         """Whether the ledger has the URL, under whatever number, or a part on another machine."""
@@ -278,7 +287,7 @@ class Verification:
         except ValueError:
             return False
         canonical = target.canonical
-        names = [canonical, canonical + EXTERNAL, *names_after_redirects(canonical)]
+        names = [canonical, *names_of_checks(canonical), *names_after_redirects(canonical)]
         is_elsewhere = self.others.has_queue(target.queue_key)
         return is_elsewhere or any(self._ledger.known(name) is not None for name in names)
 
