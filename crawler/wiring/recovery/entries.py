@@ -54,23 +54,19 @@ class RecordUrls:
             precedence=min(255, depth),
         )
 
-    def of_entry(self, entry: LedgerEntry, *, depth: int, kind: LinkKind | None) -> CrawlUrl | None:
-        """The URL of a ledger entry, to be crawled again; None if the current rules do not accept it. `depth`, and the
-        `kind` of a sitemap or an embed, are what the output tells, for an entry that has lost them by damage."""
-        if entry.depth is not None:
-            return self._again(entry, depth=entry.depth, kind=entry.kind)
-        if (entry.via or "").endswith("/robots.txt"):
-            kind = LinkKind.SITEMAP  # it leads to nothing else
-        elif is_check(entry.canonical):
-            kind = LinkKind.EXTERNAL
-        elif entry.via is None:
-            kind = kind or LinkKind.SEED
-        else:
-            depth = depth if kind == LinkKind.SITEMAP else depth or 1
-            kind = kind or (LinkKind.REDIRECT if is_after_redirect(entry.canonical) else LinkKind.LINK)
-        return self._again(entry, depth=depth, kind=kind)
-
-    def _again(self, entry: LedgerEntry, *, depth: int, kind: str) -> CrawlUrl | None:
+    def of_entry(self, entry: LedgerEntry) -> CrawlUrl | None:
+        """The URL of a ledger entry, to be crawled again; None if the current rules do not accept it."""
+        kind, depth = entry.kind, entry.depth
+        if depth is None:  # damage has replaced the entry, or this frontier keeps no depths
+            depth = 0 if entry.via is None else 1
+            if (entry.via or "").endswith("/robots.txt"):
+                kind, depth = LinkKind.SITEMAP, 0  # it leads to nothing else
+            elif is_check(entry.canonical):
+                kind = LinkKind.EXTERNAL
+            elif entry.via is None:
+                kind = LinkKind.SEED
+            elif kind == LinkKind.LINK and is_after_redirect(entry.canonical):
+                kind = LinkKind.REDIRECT
         found = self.of_url(entry.url or name_of_page(entry.canonical), depth=depth, kind=kind, via=entry.via)
         if found is None:
             return None

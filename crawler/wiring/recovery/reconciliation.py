@@ -24,7 +24,7 @@ from crawler.wiring.recovery.entries import RecordUrls
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.write.records import read_records
-from crawler.write.warc_reader import Capture, captures, whole_number
+from crawler.write.warc_reader import Capture, captures
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, NumberReads, UrlState
 from frontier.descriptor import Problem
 
@@ -39,9 +39,6 @@ COPYLESS: Final = "no other record says what it holds"
 
 UNARCHIVED_REASONS = REPEAT_REASONS | FILTER_REASONS
 """Of pages that the archive may lack. The ledger does not say whether a page that repeats another was left out."""
-
-_PAGE_BITS = 16
-_DEEPEST = 255
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -78,9 +75,6 @@ class Reconciliation:
         self._is_any_unchanged = False
         self._copyless = NumberSet()
         """Pages whose records only say that they have not changed."""
-        self._sitemaps, self._embeds = NumberSet(), NumberSet()
-        self._depths = Depths()
-        """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
 
     def differences(self) -> Iterator[Difference]:
         if self._output.records:
@@ -93,7 +87,7 @@ class Reconciliation:
         """The URLs of all pages that were fetched, to fetch them again."""
         for known in self._ledger.all_known():
             if not isinstance(known, Damaged) and known.entry.state is UrlState.DONE:
-                url = self._again(known.entry)
+                url = self._urls.of_entry(known.entry)
                 if url is not None:
                     yield url
 
@@ -103,7 +97,6 @@ class Reconciliation:
         for record in read_records(*directories, on_damage=lambda *where: damaged.append(where)):
             yield from map(_damaged_line, damaged)
             damaged.clear()
-            self._note(record.number, record.kind, record.depth)
             url = self._urls.of_record(record)
             entry = None if url is None else self._entry(record, url)
             if entry is None and self._is_excused(record.number, url):
@@ -122,13 +115,6 @@ class Reconciliation:
                 facts.add(Source.RECORDS, map(fact_of, read_records(*directories, on_damage=lambda *_: None)))
                 for number, _ in facts.without_copy(Source.RECORDS):
                     self._copyless.add(number)
-
-    def _note(self, number: int, kind: str, depth: int) -> None:
-        self._depths[number] = depth
-        if kind == LinkKind.SITEMAP:
-            self._sitemaps.add(number)
-        elif kind in EMBEDDED:
-            self._embeds.add(number)
 
     def _entry(self, record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         """The ledger entry for a record: of several entries of its URL, the one with its number."""
@@ -163,11 +149,7 @@ class Reconciliation:
                 _add_body(facts, found)
             if found.purpose is not None:
                 continue
-            if found.kind == "metadata":
-                fields = found.metadata_fields()
-                depth = fields.get("depth", "")
-                self._note(found.number, fields.get("kind", ""), whole_number(depth) or 0)
-            elif found.kind in MAIN_KINDS and found.number not in self._archived:
+            if found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
                 if url is None or self._is_excused(found.number, url):
@@ -194,7 +176,7 @@ class Reconciliation:
             lack = self._lack(entry)
             if lack is not None:
                 message = f"{entry.state.name.lower()} in the ledger, {lack}"
-                yield Difference(Problem("output", entry.canonical, message), self._again(entry))
+                yield Difference(Problem("output", entry.canonical, message), self._urls.of_entry(entry))
 
     def _lack(self, entry: LedgerEntry) -> str | None:
         """What the output lacks of a settled URL, or what is wrong there; None if it is as it must be."""
@@ -222,12 +204,6 @@ class Reconciliation:
             return entry.number in self._archivable
         is_page = entry.state is UrlState.DONE and entry.status is not None and entry.digest is not None
         return is_page and entry.reason not in UNARCHIVED_REASONS
-
-    def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
-        kind = LinkKind.SITEMAP if entry.number in self._sitemaps else None
-        if entry.number in self._embeds:
-            kind = LinkKind.EMBED
-        return self._urls.of_entry(entry, depth=self._depths[entry.number], kind=kind)
 
 
 def _add_body(facts: Facts, found: Capture) -> None:
@@ -275,22 +251,3 @@ def fact_of(record: PageRecord) -> Fact:
         is_archived=is_archived(record),
         is_whole=record.truncated is None,
     )
-
-
-class Depths:
-    """Depths from 0 to 255; deeper ones count as 255. It is small if the numbers are mostly consecutive."""
-
-    def __init__(self) -> None:
-        self._pages: dict[int, bytearray] = {}
-        """By the upper bits of the numbers, which name the part of the crawl that gave them."""
-
-    def __setitem__(self, number: int, depth: int) -> None:
-        page = self._pages.get(number >> _PAGE_BITS)
-        if page is None:
-            page = self._pages[number >> _PAGE_BITS] = bytearray(1 << _PAGE_BITS)
-        page[number & ((1 << _PAGE_BITS) - 1)] = min(depth, _DEEPEST)
-
-    def __getitem__(self, number: int) -> int:
-        """0 if none was set."""
-        page = self._pages.get(number >> _PAGE_BITS)
-        return 0 if page is None else page[number & ((1 << _PAGE_BITS) - 1)]

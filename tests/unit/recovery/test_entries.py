@@ -3,7 +3,6 @@
 import pytest
 
 from config import load
-from crawler.page import LinkKind
 from crawler.wiring.components.discovering import url_reader
 from crawler.wiring.recovery.entries import RecordUrls
 from frontier import LedgerEntry, UrlState
@@ -27,20 +26,23 @@ def test_the_ledger_tells_it_whatever_is_left_of_the_output(kind: str) -> None:
         kind=kind,
         depth=7,
     )
-    url = urls().of_entry(entry, depth=0, kind=None)
+    url = urls().of_entry(entry)
     assert url is not None
     assert (url.url, url.canonical, url.kind, url.depth) == (entry.url, entry.canonical, kind, 7)
 
 
 @pytest.mark.parametrize(
-    ("told", "depth", "found"),
-    [(None, 0, ("link", 1)), (LinkKind.EMBED, 4, ("embed", 4)), (LinkKind.SITEMAP, 0, ("sitemap", 0))],
-    ids=["nothing", "embed", "sitemap"],
+    ("via", "mark", "found"),
+    [
+        (None, "", ("seed", 0)),
+        ("http://a.test/robots.txt", "", ("sitemap", 0)),
+        ("http://a.test/", "", ("link", 1)),
+        ("http://a.test/", "#redirect-2", ("redirect", 1)),
+    ],
+    ids=["seed", "sitemap", "link", "redirect"],
 )
-def test_the_output_tells_it_if_the_ledger_has_lost_it(
-    told: LinkKind | None, depth: int, found: tuple[str, int]
-) -> None:
-    entry = LedgerEntry(canonical="http://a.test/x", state=UrlState.DONE, number=1, found_at=0, via="http://a.test/")
-    url = urls().of_entry(entry, depth=depth, kind=told)
+def test_what_led_to_a_url_tells_it_if_the_ledger_does_not(via: str | None, mark: str, found: tuple[str, int]) -> None:
+    entry = LedgerEntry(canonical=f"http://a.test/x{mark}", state=UrlState.DONE, number=1, found_at=0, via=via)
+    url = urls().of_entry(entry)
     assert url is not None
     assert (url.kind, url.depth) == found
