@@ -53,7 +53,7 @@ class Refers(Protocol):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A page whose row a server does not take."""
+    """A page whose row a database does not take."""
 
     number: int
     url: str
@@ -62,7 +62,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class LeavesOut(Protocol):
-    """What a sink may have beside the methods of `Sink`, if it leaves out pages that its server refuses."""
+    """What a sink may have beside the methods of `Sink`, if it leaves out pages that its database refuses."""
 
     def tell_refusals(self, tell: Callable[[LeftOut], object], /) -> None:
         """From now on tell of each such page, instead of logging it. A repair, which can't wait until somebody has

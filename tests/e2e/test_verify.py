@@ -17,8 +17,6 @@ from crawler import Crawl
 from crawler.simweb.process import running
 from crawler.testing.fetch.raw_server import page, raw_server
 from crawler.write.database import sqlite_file
-from crawler.write.database.sqlite import SqliteSink
-from crawler.write.descriptor import LeftOut
 from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, assert_told, onceover, setting
 from tests.e2e.operating import command_here
 from tests.invoking import invoke
@@ -253,20 +251,17 @@ def test_a_server_that_is_away_has_lost_nothing(crawl: Path) -> None:
         assert "missing" not in ended.out
 
 
-def test_pages_that_a_server_refuses_do_not_count_as_written_again(
-    crawl: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse_one(_: SqliteSink, tell: Callable[[LeftOut], object]) -> None:
-        tell(LeftOut(number=2, url="http://a.test/", why="it has no title"))
-
-    monkeypatch.setattr(SqliteSink, "tell_refusals", refuse_one, raising=False)
-    for number in (2, 3):
-        change_table(crawl, f"DELETE FROM pages WHERE number = {number}")
+def test_pages_that_a_database_refuses_do_not_count_as_written_again(crawl: Path) -> None:
+    refuse = "BEFORE INSERT ON pages WHEN new.number = 2 BEGIN SELECT RAISE(ABORT, 'it has no title'); END"
+    with closing(sqlite3.connect(crawl / "sinks" / "sqlite" / "pages.sqlite")) as database, database:
+        [(url,)] = database.execute("DELETE FROM pages WHERE number = 2 RETURNING url").fetchall()
+        database.execute("DELETE FROM pages WHERE number = 3")
+        database.execute(f"CREATE TRIGGER mine {refuse}")
     ended = command_here("inspect", str(crawl), "verify", "--repair")
     assert ended.err == (
         "the sink sqlite: 1 page written again\n"
-        "the sink sqlite: 1 page is left out, because the server refuses the row, as "
-        "that of http://a.test/ (number 2): it has no title\n"
+        "the sink sqlite: 1 page is left out, because the database refuses the row, as "
+        f"that of {url} (number 2): it has no title\n"
     )
 
 

@@ -45,7 +45,7 @@ async def repair(places: Places, say: Callable[[str], None]) -> None:
                 if (first := repaired.first) is not None:
                     refused = number_of(repaired.refused, "page is", "pages are")
                     why = f"that of {first.url} (number {first.number}): {first.why}"
-                    say(f"{name}: {refused} left out, because the server refuses the row, as {why}")
+                    say(f"{name}: {refused} left out, because the database refuses the row, as {why}")
             if indexes := sum(repair_indexes(each.warc) for each in places.outputs):
                 say(f"{number_of(indexes, 'index', 'indexes')} made anew")
 

@@ -46,7 +46,7 @@ class Repaired(msgspec.Struct):
 
     written: int = 0
     refused: int = 0
-    """Those that its server does not take are not written."""
+    """Those that its database does not take are not written."""
     first: LeftOut | None = None
     """The first of them."""
 

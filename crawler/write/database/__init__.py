@@ -2,6 +2,7 @@
 
     rows          the columns of a page, and its row
     batches       rows that are written at the same time share a transaction
+    leaving_out   rows that a database refuses though it takes others
     sqlite        a file beside the crawl
     sqlite_file   its tables, which the sink makes and migrates
     postgres      tables of PostgreSQL

@@ -13,24 +13,21 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 
+from crawler.write.database.leaving_out import LeavingOut, RowRefused
 from crawler.write.database.postgres_dsn import read_dsn
 from crawler.write.database.postgres_tables import COMMAND_TIMEOUT_S, check, prepare, read_pages, store
-from crawler.write.database.rows import COLUMNS, Row
+from crawler.write.database.rows import Row
 from crawler.write.descriptor import LeftOut
 
 CONNECT_TIMEOUT_S: Final = 10.0
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
 """Between two attempts to connect. The pause doubles with each one that fails."""
-MOST_LEFT_OUT: Final = 100
-"""How many rows in a row are left out before the crawl waits: a constraint that refuses all pages may take the row with
-which a server is asked."""
 
 _log = logging.getLogger(__name__)
 _BROKEN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 _OF_ROW: Final = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
 """What a server says of a row that it does not take, as for a constraint or an index that users have made."""
-_URL_AT: Final = [column.name for column in COLUMNS].index("url")
 _Begin = Callable[[asyncpg.Connection, str], Awaitable[None]]
 _MISCONFIGURED: Final = (
     asyncpg.ClientConfigurationError,
@@ -61,15 +58,11 @@ class PostgresClient:
         self._try_at = 0.0
         self._why = ""
         self._has_warned = False
-        self._taken: Row | None = None
-        """A row that the server has taken."""
-        self._left_out = 0
-        """How many rows in a row."""
-        self._tell: Callable[[LeftOut], object] | None = None
+        self._leaving_out = LeavingOut("postgres", store=self._store, takes=self._takes)
 
     def tell_refusals(self, tell: Callable[[LeftOut], object], /) -> None:
         """See `LeavesOut`."""
-        self._tell = tell
+        self._leaving_out.tell_refusals(tell)
 
     async def begin(self) -> None:
         """Connect, and make the tables. Raises ValueError if the configuration, a right or a table is wrong; a server
@@ -86,10 +79,10 @@ class PostgresClient:
             await self.aclose()
 
     async def store(self, rows: Sequence[Row]) -> None:
-        """Store pages. After an `OSError`, nobody knows which are stored, and to store them again is right. A page is
-        left out, and logged or told, whose row the server refuses though it takes others: it would hold up the crawl
-        for ever. Where it is told, whatever rows the server refuses are left out.
-        """
+        """See `LeavingOut`."""
+        await self._leaving_out.store(rows)
+
+    async def _store(self, rows: Sequence[Row]) -> None:
         try:
             connection = await self._connected()
         except ValueError as error:  # a right that was taken away while the crawl runs may be given back
@@ -98,8 +91,7 @@ class PostgresClient:
             replaced = await store(connection, self._target.schema, self._target.crawl, rows)
         except _OF_ROW as error:
             await self.aclose()
-            await self._store_others(rows, error)
-            return
+            raise RowRefused(error.message) from error
         except _BROKEN as error:
             if _is_end(error):
                 self._drop()
@@ -109,38 +101,14 @@ class PostgresClient:
         except BaseException:
             self._drop()
             raise
-        self._taken, self._left_out = min(rows, key=lambda row: row.size_bytes), 0
         if replaced is not None:
             self._warn_of_another(replaced)
 
-    async def _store_others(self, rows: Sequence[Row], error: asyncpg.PostgresError) -> None:
-        """Store what the server takes of rows of which it has refused at least one. Raises `OSError`."""
-        if len(rows) > 1:
-            middle = len(rows) // 2
-            await self.store(rows[:middle])
-            await self.store(rows[middle:])
-            return
-        if self._tell is not None:
-            self._tell(LeftOut(number=rows[0].number, url=rows[0].values[_URL_AT], why=str(error.message)))
-            return
-        if self._left_out == MOST_LEFT_OUT or not await self._takes_another():
-            raise OSError(_told(error)) from error
-        self._left_out += 1
-        _log.error(
-            "the sink postgres: %s (number %d) is left out, because the server refuses its row: %s; when the server "
-            "takes it, `onceover inspect DIR verify --repair` stores it from its record, if the crawl writes records",
-            rows[0].values[_URL_AT],
-            rows[0].number,
-            error.message,
-        )
-
-    async def _takes_another(self) -> bool:
-        """Whether the server takes a row that it has taken before, or an empty one. Otherwise users have to change its
-        tables, or nobody knows."""
+    async def _takes(self, row: Row) -> bool:
         connection: asyncpg.Connection | None = None
         try:
             connection = await self._open()
-            await check(connection, self._target.schema, self._target.crawl, self._taken)
+            await check(connection, self._target.schema, self._target.crawl, row)
         except (*_BROKEN, ValueError):
             return False
         finally:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import asyncpg
 
+from crawler.write.database.leaving_out import EMPTY_ROW
 from crawler.write.database.rows import COLUMNS, Kind, Row
 
 _log = logging.getLogger(__name__)
@@ -42,8 +43,6 @@ _QUOTED: Final = ", ".join(f'"{name}"' for name in _NAMES)
 _MOMENTS: Final = tuple(at for at, column in enumerate(COLUMNS) if column.kind is Kind.MOMENT)
 _INFINITE: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 """What asyncpg takes for `infinity`, which many clients can't read. Servers say the first when they know no time."""
-_CHECKED: Final = -1
-"""A number that no page has."""
 _NEW_PAGES: Final = "onceover_new_pages"
 # None on the targets of links: that would take most of the time of the sink, and a join needs none.
 _INDEXES: Final = {
@@ -99,16 +98,13 @@ async def _prepare(connection: asyncpg.Connection, schema: str) -> list[str]:
 
 
 async def check(
-    connection: asyncpg.Connection, schema: str, crawl: str = "onceover check", row: Row | None = None
+    connection: asyncpg.Connection, schema: str, crawl: str = "onceover check", row: Row = EMPTY_ROW
 ) -> None:
     """Prepare, and store a page, or an empty one without links, in a transaction that is rolled back. Raises as both of
     them."""
     transaction = connection.transaction()
     await transaction.start()
     await _prepare(connection, schema)
-    if row is None:
-        values = tuple(_CHECKED if column.name == "number" else None for column in COLUMNS)
-        row = Row(number=_CHECKED, values=values, links=None, size_bytes=0)
     await store(connection, schema, crawl, [row])
     await transaction.rollback()
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from crawler.write.appending import Durability
+from crawler.write.database.leaving_out import RowRefused
 from crawler.write.database.rows import COLUMNS, Kind, Row
 from crawler.write.descriptor import OutputDamaged, Written
 
@@ -55,6 +56,8 @@ _INSERT: Final = (
 )
 _WRONG_FILE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_OF_ROW: Final = (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG)
+"""What SQLite says of a row that it does not take, as for a constraint, an index or a trigger that users have made."""
 
 
 class SqliteFile:
@@ -81,16 +84,21 @@ class SqliteFile:
         self._database = database
 
     def store(self, rows: Sequence[Row]) -> None:
-        """Store pages, all of them or none. Raises `OSError`, `OutputDamaged`, and ValueError once it is closed."""
-        if self._database is None:
-            raise ValueError(f"{self._path} is closed; a sink can't be written to after aclose()")
-        linked = [row for row in rows if row.links is not None]
-        links = ((row.number, at, link) for row in linked for at, link in enumerate(row.links or ()))
-        with self._os_errors(), _transaction(self._database):
-            self._database.executemany(_INSERT, [row.values for row in rows])
-            if linked:
-                self._database.executemany("DELETE FROM links WHERE number = ?", [(row.number,) for row in linked])
-                self._database.executemany("INSERT INTO links VALUES (?, ?, ?)", links)
+        """Store pages, all of them or none. Raises `OSError`, `RowRefused` if it takes one of them never,
+        `OutputDamaged`, and ValueError once it is closed."""
+        database = self._opened()
+        with self._os_errors(), _transaction(database):
+            _insert(database, rows)
+
+    def takes(self, row: Row) -> bool:
+        """Whether it would take a row now. Raises as `store`, but for rows that are refused."""
+        database = self._opened()
+        try:
+            with self._os_errors(), _transaction(database, commits=False):
+                _insert(database, [row])
+        except RowRefused:
+            return False
+        return True
 
     def close(self) -> None:
         """Closing twice is harmless."""
@@ -98,6 +106,11 @@ class SqliteFile:
             with self._os_errors():
                 self._database.close()
             self._database = None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._database is None:
+            raise ValueError(f"{self._path} is closed; a sink can't be written to after aclose()")
+        return self._database
 
     def _migrate(self, database: sqlite3.Connection) -> None:
         (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -132,6 +145,8 @@ class SqliteFile:
                     f"{self._path} can't be read: {error}. Restore a copy of it, or move it away: the sink then begins "
                     "another, and `onceover inspect DIR verify --repair` adds the pages until now from the records"
                 ) from error
+            if _code(error) in _OF_ROW:
+                raise RowRefused(str(error)) from error
             raise as_os_error(error, self._path) from error
 
 
@@ -199,12 +214,21 @@ def _extended_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
 
 
+def _insert(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    linked = [row for row in rows if row.links is not None]
+    links = ((row.number, at, link) for row in linked for at, link in enumerate(row.links or ()))
+    database.executemany(_INSERT, [row.values for row in rows])
+    if linked:
+        database.executemany("DELETE FROM links WHERE number = ?", [(row.number,) for row in linked])
+        database.executemany("INSERT INTO links VALUES (?, ?, ?)", links)
+
+
 @contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+def _transaction(database: sqlite3.Connection, *, commits: bool = True) -> Iterator[None]:
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
-        database.execute("COMMIT")
+        database.execute("COMMIT" if commits else "ROLLBACK")
     except BaseException:
         if database.in_transaction:  # SQLite has ended it itself after some errors
             database.execute("ROLLBACK")

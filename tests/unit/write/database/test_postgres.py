@@ -197,7 +197,7 @@ async def test_a_row_that_the_server_refuses_is_left_out_and_holds_up_no_other(
     refused = [(pages[number - 2][1].url, number) for number in (4, 7)]
     why = 'new row for relation "pages" violates check constraint "pages_title_check"'
     for message, (url, number) in zip(caplog.messages, refused, strict=True):
-        assert f"{url} (number {number}) is left out, because the server refuses its row: {why};" in message
+        assert f"{url} (number {number}) is left out, because the database refuses its row: {why};" in message
 
 
 async def test_a_server_that_refuses_every_row_is_waited_for(server: PostgresServer) -> None:
@@ -230,7 +230,7 @@ async def test_a_server_that_refuses_each_page_is_waited_for(
     server: PostgresServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although it takes an empty row, as most constraints do."""
-    monkeypatch.setattr("crawler.write.database.postgres_client.MOST_LEFT_OUT", 2)
+    monkeypatch.setattr("crawler.write.database.leaving_out.MOST_LEFT_OUT", 2)
     sink = open_sink(server.dsn, schema="against")
     await sink.begin()
     server.query("ALTER TABLE against.pages ADD CHECK (title <> 'bad')")
@@ -250,7 +250,7 @@ async def test_a_server_that_refuses_each_page_is_waited_for(
 async def test_a_repair_is_told_of_all_pages_that_the_server_refuses_and_goes_on(
     server: PostgresServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.write.database.postgres_client.MOST_LEFT_OUT", 2)
+    monkeypatch.setattr("crawler.write.database.leaving_out.MOST_LEFT_OUT", 2)
     sink = open_sink(server.dsn, schema="repaired")
     await sink.begin()
     server.query("ALTER TABLE repaired.pages ADD CHECK (title <> 'bad')")

@@ -22,7 +22,7 @@ from crawler.write.database import sqlite_file
 from crawler.write.database.rows import COLUMNS, RowOptions, row_of
 from crawler.write.database.sqlite import SqliteSink
 from crawler.write.database.sqlite_file import FILE_NAME, read_rows, read_written
-from crawler.write.descriptor import OutputDamaged, Parameters
+from crawler.write.descriptor import LeftOut, OutputDamaged, Parameters
 from tests.unit.write.database.samples import named, rich_page
 
 
@@ -134,6 +134,64 @@ async def test_a_locked_file_raises_an_error_and_takes_the_page_later(
     await asyncio.gather(*(write(sink, number) for number in (2, 1)))
     await sink.aclose()
     assert [row["number"] for row in rows(tmp_path)] == [1, 2]
+
+
+_NO_BAD = "CREATE TRIGGER mine BEFORE INSERT ON pages WHEN new.title = 'bad' BEGIN SELECT RAISE({}, 'no bad'); END"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "why"),
+    [
+        ("CREATE UNIQUE INDEX mine ON pages (title) WHERE title <> 'good'", "UNIQUE constraint failed"),
+        *((_NO_BAD.format(action), "no bad") for action in ("ABORT", "FAIL", "ROLLBACK")),
+    ],
+    ids=["index", "abort", "fail", "rollback"],
+)
+async def test_rows_that_the_file_refuses_are_left_out_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, constraint: str, why: str
+) -> None:
+    sink = open_sink(tmp_path)
+    await sink.write(*rich_page(1, title="bad"))
+    with database(tmp_path) as opened:
+        opened.execute(constraint)
+    pages = [rich_page(number, title="bad" if number in (3, 6) else "good") for number in range(2, 9)]
+    await asyncio.gather(*(sink.write(*each) for each in pages))
+    await sink.aclose()
+    assert [row["number"] for row in rows(tmp_path)] == [1, 2, 4, 5, 7, 8]
+    assert [f"(number {number}) is left out" in caplog.text for number in (3, 4, 6)] == [True, False, True]
+    assert why in caplog.text
+    with database(tmp_path) as opened:
+        assert opened.execute("SELECT count(*) FROM links WHERE number IN (3, 6)").fetchone() == (0,)
+
+
+async def test_a_file_that_refuses_each_page_is_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    sink = open_sink(tmp_path)
+    with database(tmp_path) as opened:
+        opened.execute("CREATE TRIGGER mine BEFORE INSERT ON pages BEGIN SELECT RAISE(ABORT, 'not now'); END")
+        for _ in range(2):
+            with pytest.raises(OSError, match="not now"):
+                await write(sink, 1)
+        opened.execute("DROP TRIGGER mine")
+    await write(sink, 1)
+    await sink.aclose()
+    assert [row["number"] for row in rows(tmp_path)] == [1]
+    assert caplog.messages == []
+
+
+async def test_a_repair_is_told_of_the_pages_that_the_file_refuses(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink = open_sink(tmp_path)
+    with database(tmp_path) as opened:
+        opened.execute("CREATE TRIGGER mine BEFORE INSERT ON pages BEGIN SELECT RAISE(ABORT, 'not now'); END")
+    left_out: list[LeftOut] = []
+    sink.tell_refusals(left_out.append)
+    for number in (1, 2):
+        await write(sink, number)
+    await sink.aclose()
+    assert [(each.number, each.why) for each in left_out] == [(1, "not now"), (2, "not now")]
+    assert rows(tmp_path) == []
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("free_bytes", [0, 8192, 16_384, 24_576])
