@@ -26,8 +26,15 @@ LONGEST_PAUSE_S: Final = 30.0
 
 _log = logging.getLogger(__name__)
 _BROKEN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
-_OF_ROW: Final = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
-"""What a server says of a row that it does not take, as for a constraint or an index that users have made."""
+_OF_ROW: Final = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.ProgramLimitExceededError,
+    asyncpg.PLPGSQLError,
+    asyncpg.WithCheckOptionViolationError,
+)
+"""What a server says of a row that it does not take, as for a constraint, an index, a trigger or a view that users have
+made."""
 _Begin = Callable[[asyncpg.Connection, str], Awaitable[None]]
 _MISCONFIGURED: Final = (
     asyncpg.ClientConfigurationError,
