@@ -61,6 +61,9 @@ _TABLES: Final = {
     "PRIMARY KEY (crawl, number, position)",
     "schema_version": "version integer NOT NULL",
 }
+# With our columns and types alone, and without constraints: users may have added columns that must not be null, or have
+# given ours other types, to which the server converts.
+_NEW_COLUMNS: Final = "crawl text, " + ", ".join(f'"{each.name}" {_TYPES[each.kind]}' for each in COLUMNS)
 _LINK_NAMES: Final = ("crawl", "number", "position", "target")
 _READ_AT_ONCE: Final = 1000
 
@@ -89,11 +92,7 @@ async def _prepare(connection: asyncpg.Connection, schema: str) -> list[str]:
     # A server that loses what it has acknowledged would lose pages that are done.
     if await connection.fetchval("SHOW synchronous_commit") == "off":
         await connection.execute("SET synchronous_commit = on")
-    # With our columns alone, and without constraints: users may have added columns that must not be null.
-    await connection.execute(
-        f"CREATE TEMPORARY TABLE {_NEW_PAGES} ON COMMIT DELETE ROWS AS SELECT {_QUOTED} "  # noqa: S608  # our names
-        f'FROM "{schema}".pages WITH NO DATA'
-    )
+    await connection.execute(f"CREATE TEMPORARY TABLE {_NEW_PAGES} ({_NEW_COLUMNS}) ON COMMIT DELETE ROWS")
     return dropped
 
 

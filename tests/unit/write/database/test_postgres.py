@@ -88,6 +88,21 @@ async def test_all_parts_may_begin_at_once_and_a_later_sink_adds_columns_that_ar
     ]
 
 
+async def test_columns_may_have_got_other_types(server: PostgresServer) -> None:
+    for attempt in (1, 2):
+        sink = open_sink(server.dsn, schema="typed")
+        await write(sink, attempt)
+        await sink.aclose()
+        server.query(
+            "ALTER TABLE typed.pages ALTER status TYPE text, ALTER refused TYPE text, ALTER noindex TYPE text,"
+            " ALTER title TYPE varchar(1000), ALTER fetched_at TYPE timestamp"
+        )
+    assert server.query("SELECT number, status, fetched_at IS NULL FROM typed.pages ORDER BY number") == [
+        ["1", "200", "f"],
+        ["2", "200", "f"],
+    ]
+
+
 async def test_a_crawl_that_replaces_rows_of_another_with_its_name_says_so_once(
     server: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
