@@ -1,7 +1,8 @@
 """Puts a crawl together: the one room that names concrete classes.
 
-Each component gets plain values and never sees the configuration. `crawl` makes all components and closes them in
-order. `storage` opens frontier and visited set, and `queue_settings` says how queues are served. `seeding` reads seeds,
+Each component gets plain values and never sees the configuration. Read `crawl` first: `open_crawl` opens what a crawl
+consists of, one after the other, and closes it in order; `check_configuration` has each component judge its settings.
+`storage` opens frontier and visited set, and `queue_settings` says how queues are served. `seeding` reads seeds,
 `additions` are what a program brings, and `sites` handles settings that differ between sites. `auto_backend` chooses
 the visited set for `visited.backend = "auto"`, and warns of one that is too small. `backends` has the frontier's
 descriptor and servers of Redis, `schedule` reads the schedule of a crawl, and `configuration` loads configurations that

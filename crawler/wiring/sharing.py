@@ -1,31 +1,24 @@
 """What crawls share: a visited set, and the pace of hosts. Also where a crawl takes its leases from."""
 
 import asyncio
-import logging
 import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from config import Config
 from crawler.background import in_background
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_layout, whole_crawl
 from crawler.files.content import read_file
 from crawler.files.replacing import replace_file
 from crawler.parts.line.services import PartService
-from crawler.shared_pace.frontier import PacedFrontier
-from crawler.shared_pace.table import PaceTable
-from crawler.wiring.queue_settings import pace_groups
-from frontier import Frontier, Tended
+from frontier import Frontier, PartLinks, Tended
 from visited import Member, SharedSet, VisitedSet
-
-log = logging.getLogger(__name__)
 
 PACE_VARIABLE: Final = "ONCEOVER_PACE"
 """Names the file by which crawls keep the pace of hosts together. Parts of a crawl inherit it."""
@@ -41,13 +34,16 @@ def meeting_place(pace: Path | None = None) -> Path | None:
 
 
 class LeaseSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a crawl takes its leases from, and if it is a part, what it does for that together with its supervisor."""
+    """Where a crawl takes its leases from, and if it is a part, what ties it to the others."""
 
     frontier: Frontier
     """It hands out no lease that a limit or the pace of a host forbids."""
     owe: Callable[[Iterable[int]], object] | None = None
     """Takes the numbers of pages that are in the output but not settled. None if nothing limits the pages."""
+    links: PartLinks | None = None
+    """Links to and from the other parts of the crawl; None if it is not in parts."""
     services: tuple[PartService, ...] = ()
+    """What it does together with its supervisor."""
 
 
 @asynccontextmanager
@@ -107,29 +103,3 @@ def _machine() -> str:
         return Path("/etc/machine-id").read_text(encoding="ascii").strip() or socket.gethostname()
     except OSError:
         return socket.gethostname()
-
-
-def share_pace(
-    config: Config,
-    frontier: Frontier,
-    path: str | None,
-    stack: AsyncExitStack,
-    *,
-    latest: Callable[[], Config],
-    rest_alone_of: Callable[[str], float | None],
-    host_rest_of: Callable[[str], float],
-) -> Frontier:
-    """The frontier that keeps the pace of hosts together with all crawls that use this file; without a path, or if the
-    file can't be used, the same frontier. `stack` ends it. `latest` tells the configuration that holds now,
-    `rest_alone_of` how long the host of a URL rests that gets one request at a time, and `host_rest_of` how long the
-    host of a queue rests for all its queues."""
-    if not path:
-        return frontier
-    try:
-        table = PaceTable(Path(path))
-    except OSError as error:
-        log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
-        return frontier
-    stack.callback(table.close)
-    groups_of = pace_groups(config, latest)
-    return PacedFrontier(frontier, table, groups_of, rest_alone_of=rest_alone_of, host_rest_of=host_rest_of)

@@ -148,7 +148,7 @@ class _Summing:
 
     async def _hop(self, url: CrawlUrl) -> Hop:
         found = self._by_canonical.get(url.canonical)
-        robots = self._crawl.robots
+        robots = self._crawl.live.robots
         return Hop(
             url=url.url,
             robots=await self._robots(url.url) or _failure_of_robots(found),
@@ -162,7 +162,7 @@ class _Summing:
     async def _robots(self, url: str) -> str | None:
         if not self._crawl.live.values.by_site.of(url).obeys_robots:
             return "ignored"
-        verdict = await self._crawl.robots.allows(url, prerequisite=_NEVER_WAITED_FOR)
+        verdict = await self._crawl.live.robots.allows(url, prerequisite=_NEVER_WAITED_FOR)
         if not verdict.known:
             return None
         if verdict.reason == "robots":

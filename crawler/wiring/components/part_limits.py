@@ -35,12 +35,12 @@ async def share_limits(config: Config, links: PartLinks, leases_from: Frontier, 
         stored = links.pages.allowance
         if stored.allowed is not None:  # an earlier run had a limit, and this one may settle more pages
             await links.pages.set_allowance(msgspec.structs.replace(stored, allowed=None, total=0))
-        return LeaseSource(frontier=leases_from, services=tuple(services))
+        return LeaseSource(frontier=leases_from, links=links, services=tuple(services))
     allowance = PageAllowance(links.pages, is_idle=lambda: links.is_idle)
     services.append(allowance)
     await stack.enter_async_context(in_background(allowance.run()))
     limited = LimitedFrontier(leases_from, allowance)
-    return LeaseSource(frontier=limited, owe=allowance.owe, services=tuple(services))
+    return LeaseSource(frontier=limited, owe=allowance.owe, links=links, services=tuple(services))
 
 
 def supervisor_services(

@@ -11,6 +11,7 @@ from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Discovery
 from crawler.record import ArchiveFilter
 from crawler.url.ports import Ports
+from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.components import content, discovering, fetching, processing
 from crawler.wiring.sites import Sites
@@ -33,6 +34,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
 
     loaded: Loaded
     """That configuration."""
+    urls: UrlReader
     by_site: BySite[OfSite]
     scope: Scope
     discovery: Discovery
@@ -53,6 +55,7 @@ def make_values(loaded: Loaded) -> Values:
     seeds = seeding.seeds(loaded, urls)
     return Values(
         loaded=loaded,
+        urls=urls,
         by_site=sites.each(_of_site),
         scope=discovering.scope(loaded, sites, seeds),
         discovery=discovering.discovery(loaded, sites, urls, seeds),

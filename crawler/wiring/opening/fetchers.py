@@ -7,7 +7,6 @@ from time import time
 
 import msgspec
 
-from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
@@ -15,8 +14,9 @@ from crawler.page import Fetched
 from crawler.seams import Fetcher, Robots
 from crawler.wiring.components import discovering, fetching, signing
 from crawler.wiring.live.values import Latest
+from crawler.wiring.opening.kept import Kept
 from crawler.wiring.queue_settings import upcoming_hosts
-from frontier import Foreseeing, Frontier, Notes
+from frontier import Foreseeing
 
 
 class Fetchers(msgspec.Struct, frozen=True):
@@ -29,17 +29,16 @@ class Fetchers(msgspec.Struct, frozen=True):
 
 
 async def open_fetchers(
-    loaded: Loaded,
-    directory: CrawlDirectory,
-    frontier: Frontier,
-    notes: Notes,
     latest: Latest,
+    directory: CrawlDirectory,
+    kept: Kept,
     *,
     archive: Callable[[Fetched, str], Awaitable[None]] | None,
     before_request: Callable[[], object] | None,
     stack: AsyncExitStack,
 ) -> Fetchers:
     """`archive` gets what is fetched beside pages, and why. `stack` closes them. Raises `BrowserRefused`."""
+    loaded, frontier, notes = latest.values.loaded, kept.frontier, kept.state.notes
     config = loaded.config
     http = fetching.fetcher(
         loaded,
