@@ -4,7 +4,6 @@ It reads the trial from stdin and writes the outcome to stdout, like `crawler.wi
 """
 
 import contextlib
-import io
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -57,7 +56,7 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
     with _web(live) as more:
         loaded = load(path, overrides=[*overrides, *more], environ={})
         with _deleting(loaded) if is_on_server else contextlib.nullcontext():
-            return _outcome(live, _run(loaded), is_on_server=is_on_server)
+            return _outcome(live, run_crawl(loaded, fresh=False), is_on_server=is_on_server)
 
 
 @contextlib.contextmanager
@@ -89,11 +88,6 @@ def _options(competitor: Competitor) -> list[str]:
     names = [field.name for struct in structs for field in msgspec.structs.fields(struct)]
     options = competitor.all_options
     return [f"visited.options.{name}={toml_value(value)}" for name in names if (value := options.get(name)) is not None]
-
-
-def _run(loaded: Loaded) -> CrawlResult:
-    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
-        return run_crawl(loaded, fresh=False)
 
 
 @contextlib.contextmanager
