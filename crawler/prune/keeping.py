@@ -109,9 +109,11 @@ class Keeping:
         if self._cycle is not None:
             self._referring.forget_before(self._cycle.first)
         if await asyncio.to_thread(self._lacks_copies, archives=archives, is_resumed=is_resumed):
-            await self._begin_cycle(self._clock())
+            await self._begin_cycle()
         if self._keep:
-            await self._turn_cycle(is_before_requests=True)
+            await self._turn_cycle()
+            if self._is_ending_cycle:
+                await self._turn_cycle()
             plan = await self._plan(list(self._outputs()), lambda *_: set())  # none is read for that
             if self._is_ending_cycle:
                 await self._turn_cycle()
@@ -178,25 +180,22 @@ class Keeping:
             span = f", with pages from {file.first} to {file.last}" if file.first else ""
             _log.info("deleted %s (%s), because it is %s%s", file.name, size(file.bytes), file.reason, span)
 
-    async def _turn_cycle(self, *, is_before_requests: bool = False) -> None:
-        """End a cycle that is over, or begin the next one."""
-        now = self._clock()
+    async def _turn_cycle(self) -> None:
+        """Begin the next cycle if the present one ends; otherwise look whether it is over, so that it ends."""
         try:
-            if not self._is_ending_cycle:
+            if self._is_ending_cycle:
+                await self._begin_cycle()
+            else:
                 files = await asyncio.to_thread(output_files, list(self._outputs()))
                 self._is_ending_cycle = is_over(
-                    files, self._keep, began=self.since.at, now=now, archives=self._archives
+                    files, self._keep, began=self.since.at, now=self._clock(), archives=self._archives
                 )
-                if not (self._is_ending_cycle and is_before_requests):
-                    return
-            await self._begin_cycle(now)
         except (OSError, DirectoryRefused) as error:
             _log.warning("the archive can't begin anew now, so more of it stays: %s", error)
-            return
-        self._is_ending_cycle = False
 
-    async def _begin_cycle(self, now: float) -> None:
+    async def _begin_cycle(self) -> None:
         """Raises `OSError` and `DirectoryRefused`."""
+        now = self._clock()
         # The newest archives may be gone, but who writes them goes on counting.
         present = 0 if self._cycle is None else self._cycle.first
         self._next_serial = max(self._next_serial, present, _next_serial(self._own))
@@ -211,6 +210,7 @@ class Keeping:
         self._referring.forget_before(cycle.first)
         self.since = visits_since(cycle, at=max(self.since.at, now))
         await asyncio.to_thread(_note_cycle, self._own, cycle, is_archived=self._archives)
+        self._is_ending_cycle = False
         if self._archives:
             _log.info("the archive begins anew: nothing in it will refer to what was written before")
         else:
