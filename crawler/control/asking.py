@@ -9,8 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from crawler.control import address
-from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
-from crawler.control.process import pid_of, why_silent, why_stopped
+from crawler.control.client import SILENCE_S, NoAnswer, failed_to_answer, failed_to_connect
+from crawler.control.process import pid_of, why_stopped
 from crawler.control.replies import Refusal
 from crawler.control.requests import Request, reply_type
 from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, encode_request
@@ -69,14 +69,10 @@ class Channel:
                 if reply is not None:
                     return reply
                 await on_working()
-        except TimeoutError as error:
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, BadReply) as error:
             # What is still in the buffer is dropped, and half a line is no request.
             is_sent = self._writer.transport.get_write_buffer_size() == 0
-            raise NoAnswer(why_silent(self.pid, self._silence_s, is_sent=is_sent)) from error
-        except (OSError, asyncio.IncompleteReadError) as error:
-            raise ConnectionLost("the crawl has closed the connection") from error
-        except (BadReply, asyncio.LimitOverrunError) as error:
-            raise NoAnswer(f"process {self.pid or 'unknown'} sent something else than a reply: {error}") from error
+            raise failed_to_answer(error, self.pid, self._silence_s, is_sent=is_sent) from error
 
 
 @asynccontextmanager
@@ -100,9 +96,5 @@ async def _connect(directory: Path, silence_s: float) -> tuple[asyncio.StreamRea
                 return await asyncio.open_unix_connection(short, limit=MAX_REPLY_BYTES)
     except (FileNotFoundError, ConnectionRefusedError):
         return None
-    except (TimeoutError, BlockingIOError) as error:
-        raise NoAnswer(why_silent(None, silence_s)) from error
     except OSError as error:
-        raise address.SocketRefused(
-            f"the crawl in {directory} can't be reached: {error.strerror or error}; run the command as its user"
-        ) from error
+        raise failed_to_connect(error, directory, silence_s) from error

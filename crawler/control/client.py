@@ -29,6 +29,27 @@ class ConnectionLost(Exception):
     """The crawl has closed the connection, as it does when it ends."""
 
 
+def failed_to_answer(
+    error: Exception, pid: int | None, silence_s: float, *, is_sent: bool
+) -> NoAnswer | ConnectionLost:
+    """What to raise for an error of a connection over which a request was sent, at least in part."""
+    if isinstance(error, TimeoutError | BlockingIOError):
+        return NoAnswer(why_silent(pid, silence_s, is_sent=is_sent))
+    if isinstance(error, OSError | EOFError):
+        return ConnectionLost("the crawl has closed the connection")
+    return NoAnswer(f"process {pid or 'unknown'} sent something else than a reply: {error}")
+
+
+def failed_to_connect(error: OSError, directory: Path, silence_s: float) -> NoAnswer | address.SocketRefused:
+    """What to raise if a crawl listens, and can't be reached."""
+    if isinstance(error, TimeoutError | BlockingIOError):
+        return NoAnswer(why_silent(None, silence_s))
+    return address.SocketRefused(
+        f"the crawl in {directory} can't be reached: {error.strerror or error}; run the command as the user of the "
+        "crawl"
+    )
+
+
 class Connection:
     """A connection to a running crawl; `connect` makes it."""
 
@@ -55,12 +76,8 @@ class Connection:
                 if reply is not None:
                     return reply
                 on_working()
-        except (TimeoutError, BlockingIOError) as error:
-            raise NoAnswer(why_silent(self.pid, self._silence_s, is_sent=is_sent)) from error
-        except OSError as error:
-            raise ConnectionLost(str(error)) from error
-        except BadReply as error:
-            raise NoAnswer(f"process {self.pid or 'unknown'} sent something else than a reply: {error}") from error
+        except (OSError, BadReply) as error:
+            raise failed_to_answer(error, self.pid, self._silence_s, is_sent=is_sent) from error
 
     def wait_for_end(self) -> None:
         """Wait until the crawl closes the connection."""
@@ -104,11 +121,6 @@ def _has_connected(connection: socket.socket, directory: Path, silence_s: float)
             connection.connect(short)
     except (FileNotFoundError, ConnectionRefusedError):
         return False
-    except (TimeoutError, BlockingIOError) as error:
-        raise NoAnswer(why_silent(None, silence_s)) from error
     except OSError as error:
-        raise address.SocketRefused(
-            f"the crawl in {directory} can't be reached: {error.strerror or error}; run the command as the user of the "
-            "crawl"
-        ) from error
+        raise failed_to_connect(error, directory, silence_s) from error
     return True
