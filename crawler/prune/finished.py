@@ -2,14 +2,12 @@
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final
+from typing import Annotated
 
 import msgspec
-from isal import isal_zlib
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.directory import CrawlDirectory
@@ -18,17 +16,8 @@ from crawler.page.number_set import NumberSet
 from crawler.write.cdxj.lines import parse
 from crawler.write.cdxj.making import OPEN, archives, final_path, index_of, lines_of
 from crawler.write.cdxj.sorting import sorted_lines
-from crawler.write.gzip_members import HEAD_BYTES
 from crawler.write.records import record_files
-from crawler.write.warc_reader import whole_number
-from crawler.write.warc_records import NUMBER_FIELD
-
-_PIECE_BYTES: Final = 4096
-"""Enough for most heads. One with a long URL takes several."""
-_END: Final = b"\r\n\r\n"
-_GZIP: Final = 16 + isal_zlib.MAX_WBITS
-_NUMBER: Final = re.compile(rb"\r\n" + NUMBER_FIELD.encode() + rb": *(\d+)\r\n", re.IGNORECASE)
-_Damaged: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
+from crawler.write.warc_reader import number_at
 
 
 class OutputFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +155,7 @@ def _captured(path: Path) -> Iterator[tuple[int | None, str | None]]:
         for line in sound_lines(path):
             place = _place(line, size)
             if place is not None:
-                yield _number(archive, place.offset, place.length), place.at
+                yield number_at(archive, place.offset, place.length), place.at
 
 
 class _Place(msgspec.Struct, gc=False):
@@ -189,16 +178,3 @@ def _place(line: bytes, size: int) -> _Place | None:
     if capture.mime is None or not (offset < size and 0 < length <= size):
         return None
     return _Place(offset, length, at.isoformat().replace("+00:00", "Z"))
-
-
-def _number(archive: BinaryIO, offset: int, length: int) -> int | None:
-    """The record number of a capture; None if it has none."""
-    inflater, head, at = isal_zlib.decompressobj(wbits=_GZIP), b"", 0
-    try:
-        while at < length and _END not in head and len(head) < HEAD_BYTES and not inflater.eof:
-            head += inflater.decompress(os.pread(archive.fileno(), min(_PIECE_BYTES, length - at), offset + at))
-            at += _PIECE_BYTES
-    except _Damaged:
-        return None
-    found = _NUMBER.search(head.partition(_END)[0] + b"\r\n")
-    return None if found is None else whole_number(found[1].decode())

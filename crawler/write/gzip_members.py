@@ -15,6 +15,8 @@ from crawler.files.folders import sync_directory
 
 _READ_BYTES = 1 << 18
 _INFLATE_BYTES = 1 << 20
+_PIECE_BYTES = 4096
+"""Enough for most heads. One with a long URL takes several."""
 HEAD_BYTES = 1 << 19
 """So much of a member tells what it is: the headers of a response may have 256 KiB."""
 _GZIP = 16 + isal_zlib.MAX_WBITS
@@ -126,6 +128,19 @@ def _beginning_of(file: BinaryIO, start: int) -> bytes:
     """How the content of an intact member begins."""
     file.seek(start)
     return isal_zlib.decompressobj(wbits=_GZIP).decompress(file.read(_READ_BYTES), HEAD_BYTES)
+
+
+def read_until(mark: bytes, file: BinaryIO, start: int, length: int, /) -> bytes:
+    """The content of a member up to the mark, and what comes with it; or its first 512 KiB. Nothing if that is damaged.
+    `length` is that of the member in the file."""
+    inflater, content, at = isal_zlib.decompressobj(wbits=_GZIP), b"", 0
+    try:
+        while at < length and mark not in content and len(content) < HEAD_BYTES and not inflater.eof:
+            content += inflater.decompress(os.pread(file.fileno(), min(_PIECE_BYTES, length - at), start + at))
+            at += _PIECE_BYTES
+    except _Damaged:
+        return b""
+    return content
 
 
 def _is_next(

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from crawler.page import Link, LinkKind
 from crawler.write.cdxj.heads import END, fields_of, may_follow
 from crawler.write.cdxj.making import OPEN, archives
-from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members, members_from
+from crawler.write.gzip_members import HEAD_BYTES, GzipMember, members, members_from, read_until
 from crawler.write.warc_facts import OUTLINK
 from crawler.write.warc_opening import is_ours
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
@@ -113,6 +114,12 @@ def captures_at(path: Path, offset: int, *, max_bytes: int) -> Iterator[Capture]
                 return
             number = capture.number
             yield capture
+
+
+def number_at(archive: BinaryIO, offset: int, length: int) -> int | None:
+    """The number of the page whose record is there; None if it has none. Reads the head of the record alone."""
+    head = read_until(END, archive, offset, length).partition(END)[0]
+    return whole_number(fields_of(head).get(NUMBER_FIELD.lower().encode(), b"").decode("utf-8", "replace"))
 
 
 def _capture(content: bytes) -> Capture | None:
