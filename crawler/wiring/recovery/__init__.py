@@ -11,8 +11,7 @@
     machines         what other machines have, so that nobody calls it missing
     sources          where `recover` reads
     settled          which settled URLs it finds there
-    entering         enters them into the frontier
-    counting         which links it counts
+    output_links     which links it finds there
     archived         the visits of which archives tell
 
 They share `entries`: URLs, as the frontier names them, and ledger entries from records and archived pages.

@@ -5,43 +5,32 @@ read again from the archive. If it is not there either, only the settled URLs ar
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, closing
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, closing, suppress
+from typing import Protocol
 
 import msgspec
 
 from config import Loaded
-from crawler.discover.marks import name_of_page
-from crawler.discover.scope import Refusal
-from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
-from crawler.export.archived_pages import page_of_capture
-from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
 from crawler.page.number_set import NumberSet
-from crawler.protocols import Discovery
-from crawler.record.changes import Change
-from crawler.seams import LinkExtractor
-from crawler.steps import run_all
-from crawler.wiring import seeding, storage
+from crawler.wiring import storage
 from crawler.wiring.backends import lacks
-from crawler.wiring.components import discovering, processing
-from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
-from crawler.wiring.recovery.bodies import Bodies
-from crawler.wiring.recovery.counting import LinkCounting
-from crawler.wiring.recovery.entering import QueueAgain, enter_settled
-from crawler.wiring.recovery.entries import RecordUrls, batches
-from crawler.wiring.recovery.settled import SettledUrls
+from crawler.wiring.recovery.archived import Progress
+from crawler.wiring.recovery.entries import batches
+from crawler.wiring.recovery.output_links import LinksInOutput
 from crawler.wiring.recovery.sources import Sources
-from crawler.wiring.sites import Sites
-from crawler.write.records import read_records
-from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
-from crawler.write.warc_reader import Capture, whole_number
-from frontier import CrawlUrl, Damaged, LedgerReads, Recovering, UrlState
+from frontier import CrawlUrl, Damaged, Frontier, LedgerEntry, LedgerReads, Recovering
 from frontier.state import FrontierState
+from visited import CannotForget
 
-_KINDS: Final = {str(kind): kind for kind in LinkKind}
+
+class RecoveringFrontier(Frontier, Recovering, Protocol):
+    """A frontier that can be given what only the output knows."""
+
+
+QueueAgain = Callable[[RecoveringFrontier, LedgerReads], Awaitable[int]]
+"""Queues settled URLs that an operator had queued again. Returns how many these are."""
 
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +63,7 @@ async def recover(
     if not isinstance(state, LedgerReads):
         raise lacks(loaded.config, "list its ledger, which a recovery from the output needs")
     async with AsyncExitStack() as stack:
-        output = stack.enter_context(closing(_Output(loaded, sources, progress=progress)))
+        output = stack.enter_context(closing(LinksInOutput(loaded, sources, progress=progress)))
         visited = storage.visited_set(loaded.config, sources.own, state.knows_many, is_local=True)
         stack.push_async_callback(visited.aclose)
         frontier = await state.open_frontier(visited)
@@ -82,13 +71,13 @@ async def recover(
         if not isinstance(frontier, Recovering):
             raise lacks(loaded.config, "be given what only the output of a crawl still knows")
         found, lost_before = 0, frontier.describe().lost
-        counting = LinkCounting(state, sources.owns)
+        counting = _LinkCounting(state, sources.owns)
         counting.note_counted()
         # Without links, what the records have counted is the best that is known.
         knows_links = loaded.config.output.links or loaded.config.output.warc
         # Until all is known and queued: if this is interrupted, the crawl is not complete, and a repair begins again.
         await frontier.set_lost(max(lost_before, 1))
-        settled = await enter_settled(frontier, output.settled.entries(), keeps_counts=not knows_links)
+        settled = await _enter_settled(frontier, output.settled.entries(), keeps_counts=not knows_links)
         if not knows_links:
             counting.note_counted()
         for links in batches(output.links()):
@@ -117,183 +106,55 @@ async def recover(
         )
 
 
-def _kinds_of_links(record: PageRecord) -> dict[str, list[LinkKind]]:
-    """The kinds of the links to each canonical URL, in their order, as far as the record tells them."""
-    kinds: dict[str, list[LinkKind]] = {}
-    for detail in record.link_details or ():
-        if (kind := _KINDS.get(detail.kind)) is not None:
-            kinds.setdefault(detail.canonical or detail.url, []).append(kind)
-    return kinds
+async def _enter_settled(
+    frontier: RecoveringFrontier, found: Iterable[LedgerEntry | None], *, keeps_counts: bool
+) -> int:
+    """Enter them, with the counts of links that they have if it `keeps_counts`, and return how many are new. Of several
+    entries of one URL the first counts. None stands for a visit that tells nothing.
+
+    If there are several in an empty frontier, its predecessor had forgotten the URL and met it again: one visit does
+    not tell of another then. The frontier has to know this, because its reports count each URL once.
+    """
+    was_empty = not frontier.describe().admitted
+    settled, twice = 0, list[str]()
+    for batch in batches(found):
+        known = [each if keeps_counts else msgspec.structs.replace(each, hit_count=0) for each in batch if each]
+        new = await frontier.record(known)
+        settled += new
+        if was_empty and not twice and new < len(known):
+            twice = [known[0].canonical]
+        await asyncio.sleep(0)  # so that a signal is heard
+    for canonical in twice:
+        entry = await frontier.status_of(canonical)
+        with suppress(CannotForget):
+            await frontier.forget([canonical])
+        await frontier.record(filter(None, [entry]))
+    return settled
 
 
-class _Output:
-    """What the output of a crawl tells. Settled URLs are read before links."""
+class _LinkCounting:
+    """Tells which of the links in an output are still to be counted: those to URLs that the state has lost. What the
+    state knew has its count, and other parts count the links to their URLs."""
 
-    def __init__(self, loaded: Loaded, sources: Sources, *, progress: Progress) -> None:
-        sites = Sites(loaded)
-        urls = discovering.url_reader(loaded)
-        self._loaded = loaded
-        self._sources = sources
-        self._progress = progress
-        self._urls = RecordUrls(loaded.config, urls)
-        self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
-        self._extractor: LinkExtractor = processing.extractor(loaded)
-        self._bodies = Bodies(loaded, sources.newest_first[::-1])
-        self.settled = SettledUrls(sources, self._urls, self._bodies, progress=progress)
-        self._read = NumberSet()
-        """Pages whose links are known."""
-        self.owed = NumberSet()
-        """Pages of other parts whose links are not known yet."""
+    def __init__(self, ledger: LedgerReads, owns: Callable[[str], bool]) -> None:
+        """`owns` tells whether a queue belongs to the state, by its key."""
+        self._ledger = ledger
+        self._owns = owns
+        self._counted = NumberSet()
+        self._is_any_counted = False
 
-    def close(self) -> None:
-        self._bodies.close()
-        self.settled.close()
+    def note_counted(self) -> None:
+        """The URLs that the state knows by now have their counts."""
+        for known in self._ledger.all_known():
+            if not isinstance(known, Damaged):
+                self._is_any_counted = self._counted.add(known.entry.number) or self._is_any_counted
 
-    def count_unknown(self, pruned: NumberSet) -> int:
-        """How many numbers of deleted records have no other record."""
-        return pruned.count_without(self.settled.recorded)
+    def to_count(self, links: Iterable[CrawlUrl]) -> Iterator[CrawlUrl]:
+        """These links, with no count where it would be the second one."""
+        for link in links:
+            is_counted = not self._owns(link.queue_key) or (self._is_any_counted and self._has_count(link.canonical))
+            yield msgspec.structs.replace(link, link_count=0) if is_counted else link
 
-    def unread(self, ledger: LedgerReads) -> int:
-        """How many fetched pages of the ledger have unknown links."""
-        return sum(
-            1
-            for known in ledger.all_known()
-            if not isinstance(known, Damaged)
-            and known.entry.state is UrlState.DONE
-            and not known.entry.elsewhere
-            and (known.entry.status or 0) < 400
-            and known.entry.kind != LinkKind.EXTERNAL
-            and not self._is_read(known.entry.number)
-        )
-
-    def _is_read(self, number: int) -> bool:
-        """Whether the links of a page are known, also if this visit only says that it has not changed."""
-        return number in self._read or ((copy := self.settled.copy_of(number)) is not None and copy in self._read)
-
-    def _records(self, directory: CrawlDirectory) -> Iterator[PageRecord]:
-        if not directory.records.is_dir():
-            return
-        for count, record in enumerate(read_records(directory.records, last_only=True), 1):
-            if count % NUMBERS_TOLD == 0:
-                self._progress(count)
-            yield record
-
-    def _own(self, url: CrawlUrl | None) -> CrawlUrl | None:
-        return url if url is not None and self._sources.owns(url.queue_key) else None
-
-    def _missing(self, directory: CrawlDirectory, links: Iterator[CrawlUrl | None]) -> Iterator[CrawlUrl | None]:
-        """Those of the links in an output that the state may lack. From its own output these are all, because links
-        that were on their way to other parts are lost with it. From other output these are the links that it owns."""
-        return links if directory is self._sources.own else map(self._own, links)
-
-    def links(self) -> Iterator[CrawlUrl | None]:
-        """First those of records, then those of pages in the archive whose records have none. None stands for a visit,
-        as in `SettledUrls.entries`."""
-        for read in (self._links_of_records, self._links_of_pages):
-            for directory in self._sources.newest_first:
-                yield from self._missing(directory, read(directory))
-
-    def _links_of_records(self, directory: CrawlDirectory) -> Iterator[CrawlUrl | None]:
-        for record in self._records(directory):
-            yield None
-            parent = self._urls.of_record(record)
-            if parent is None or record.state != "done":
-                continue
-            # Of a page that has not changed, the copy is owed.
-            has_links = record.change != Change.NOT_MODIFIED or record.number in self.settled.copyless
-            if directory is not self._sources.own and (record.status or 0) < 400 and has_links:
-                self.owed.add(record.number)
-            if record.redirect is not None:
-                self._note_read(record.number)
-                yield from self._redirect_target(record.url, record.redirect, parent)
-            elif record.references is not None:
-                self._note_read(record.number)
-                yield from self._references(record, parent)
-            elif record.kind == LinkKind.EXTERNAL or record.not_followed is not None:
-                self._note_read(record.number)
-                if record.canonical is not None:
-                    link = Link(href=record.canonical, kind=LinkKind.CANONICAL)
-                    yield from self._judged(record.url, [link], parent)
-
-    def _references(self, record: PageRecord, parent: CrawlUrl) -> Iterator[CrawlUrl]:
-        """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked, or
-        if embeds may come from anywhere: then what is out of scope as a link was an embed, which lends its host to no
-        link. Where the record has details of its links, these say what each was."""
-        references, kinds, scope = Counter(record.references), _kinds_of_links(record), self._loaded.config.scope
-        checks: dict[str, CrawlUrl] = {}
-        followed, embeds = dict[str, str](), set[str]()
-        if scope.check_external or scope.offsite_embeds:
-            links = [Link(href=each, kind=kind) for each in references for kind in kinds.get(each, [LinkKind.LINK])]
-            judged = run_all(self._discovery.links(record.url, links, parent=parent))
-            checks = {name_of_page(url.canonical): url for url in judged.checks}
-            followed = {url.canonical: url.kind for url in judged.urls}
-            if scope.offsite_embeds:
-                embeds = {url for url, reason in judged.refusals if reason == Refusal.OUT_OF_SCOPE}
-        for canonical, count in references.items():
-            # As a link, so that a page that embeds itself is no target of a redirect.
-            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
-            if url is None:
-                continue
-            kind = followed.get(url.canonical)
-            if check := checks.get(url.canonical):
-                yield msgspec.structs.replace(check, link_count=count)
-            if not check or kind:  # a page may show what it links to
-                kind = LinkKind.EMBED if url.url in embeds else kind or kinds.get(canonical, [LinkKind.LINK])[0]
-                yield msgspec.structs.replace(url, kind=kind, link_count=count)
-
-    def _note_read(self, number: int) -> None:
-        self._read.add(number)
-        self.owed.discard(number)
-
-    def _redirect_target(self, url: str, location: str, parent: CrawlUrl) -> Iterator[CrawlUrl]:
-        redirect = Redirect(url=url, status=302, headers=[], location=location, fetched_at=0, duration_s=0)
-        target = self._discovery.redirect(redirect, parent=parent)
-        if isinstance(target, CrawlUrl):
-            yield target
-
-    def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl | None]:
-        for number, found in archived_pages(directory, self._progress):
-            yield None
-            if number not in self._read:
-                if "revisit" in found and (page := self._bodies.with_payload(found["revisit"])) is not None:
-                    found["response"] = page
-                documents = [found[kind] for kind in ("response", "conversion") if kind in found]
-                facts = facts_of(found)
-                if documents and FAILURE not in facts:
-                    self._note_read(number)
-                    outlinks = found["metadata"].outlinks() if "metadata" in found else ()
-                    yield from self._links_of(documents, facts, outlinks)
-
-    def _links_of(
-        self, documents: list[Capture], facts: dict[str, str], outlinks: tuple[Link, ...]
-    ) -> Iterator[CrawlUrl]:
-        """`outlinks` are links that only the browser has found."""
-        depth = facts.get("depth", "0")
-        parent = self._urls.of_url(
-            documents[0].url,
-            depth=whole_number(depth) or 0,
-            kind=facts.get("kind", LinkKind.LINK),
-            via=facts.get("via"),
-        )
-        if parent is None:
-            return
-        response: Page | None = None
-        for capture in documents:
-            page = page_of_capture(capture, max_body_bytes=self._loaded.config.fetch.max_body_bytes)
-            if capture.kind == "response":
-                response = page
-            elif page is not None and response is not None:
-                # The crawl has read the rendered document with the headers of the response.
-                page = msgspec.structs.replace(page, headers=response.headers, links=outlinks)
-            if page is not None and (location := page.header("location")) and 300 <= page.status < 400:
-                yield from self._redirect_target(page.url, location, parent)
-            elif page is not None and page.has_links:
-                extract = self._extractor.extract(page)
-                is_followed = NOT_FOLLOWED not in facts
-                links = [link for link in extract.links if is_followed or link.kind == LinkKind.CANONICAL]
-                yield from self._judged(extract.base_url, links, parent)
-
-    def _judged(self, base_url: str, links: Sequence[Link], parent: CrawlUrl) -> Sequence[CrawlUrl]:
-        found = run_all(self._discovery.links(base_url, links, parent=parent))
-        own = [msgspec.structs.replace(parent, link_count=found.self_links)] if found.self_links else []
-        return [*found.to_add, *own]
+    def _has_count(self, canonical: str) -> bool:
+        known = self._ledger.known(canonical)
+        return known is not None and known.entry.number in self._counted

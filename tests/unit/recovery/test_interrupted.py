@@ -33,7 +33,7 @@ def test_a_crawl_whose_recovery_was_killed_is_not_complete_and_is_recovered_by_t
 
     with monkeypatch.context() as patch:
         # Settled URLs are known again by then, and none of the links.
-        patch.setattr("crawler.wiring.recovery.recover._Output.links", die)
+        patch.setattr("crawler.wiring.recovery.output_links.LinksInOutput.links", die)
         with pytest.raises(Killed):
             crawl.run("inspect", "DIR", "fsck", "--repair")
     found = crawl.look("fsck")
@@ -48,7 +48,7 @@ def test_a_rebuild_that_fails_leaves_the_old_frontier(tmp_path: Path, monkeypatc
     before = known(crawl)
 
     with monkeypatch.context() as patch:
-        patch.setattr("crawler.wiring.recovery.recover._Output.links", no_space)
+        patch.setattr("crawler.wiring.recovery.output_links.LinksInOutput.links", no_space)
         ended = crawl.run("frontier", "rebuild", "DIR", "--from-records")
     assert_told(ended, FAILED, "the disk is full", "the old frontier is as it was")
     assert known(crawl) == before
@@ -79,7 +79,7 @@ def kill_rebuild(crawl: StoredCrawl) -> None:
         "import os, sys\n"
         "import crawler.wiring.recovery.recover as it\n"
         "from crawler.cli import main\n"
-        "it._Output.links = lambda _: os.kill(os.getpid(), 9)\n"
+        "it.LinksInOutput.links = lambda _: os.kill(os.getpid(), 9)\n"
         "sys.argv = ['onceover', 'frontier', 'rebuild', sys.argv[1], '--from-records']\n"
         "main()\n"
     )
