@@ -2,7 +2,9 @@
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -32,6 +34,14 @@ from crawler.write.descriptor import OutputDamaged
 from frontier import StoreFailed, StoreRefused
 from visited import DiskFull, KernelRefused
 
+_EXIT_CODES: Final[Sequence[tuple[tuple[type[BaseException], ...], int]]] = (
+    ((ServerAway,), AWAY),
+    ((ClientRefused, ConfigError, KernelRefused, PluginRefused), USAGE),
+    ((NoAnswer, NoRoom, PluginFailed, RegisterDamaged), FAILED),
+    ((CopyRefused, DirectoryRefused, ExportRefused, FolderRefused), REFUSED),
+    ((PartsDisagree, PortRefused, SocketRefused, StoreRefused, TokenRefused), REFUSED),
+)
+"""For errors whose message says all. The first that fits counts."""
 _BROKEN = (DiskFull, OutputDamaged, StoreFailed, OSError, MemoryError)
 
 
@@ -44,27 +54,12 @@ class KnownError(msgspec.Struct, frozen=True):
 
 def known_error(error: BaseException) -> KnownError | None:
     """What to tell about an error; None for one that nobody expects."""
+    for kinds, exit_code in _EXIT_CODES:
+        if isinstance(error, kinds):
+            return KnownError(str(error), exit_code)
     match error:
-        case ServerAway():
-            return KnownError(str(error), AWAY)
-        case ClientRefused() | ConfigError() | KernelRefused() | PluginRefused():
-            return KnownError(str(error), USAGE)
         case Refused() | PartFailed():
             return KnownError(str(error), error.exit_code)
-        case NoAnswer() | NoRoom() | PluginFailed() | RegisterDamaged():
-            return KnownError(str(error), FAILED)
-        case (
-            CopyRefused()
-            | ExportRefused()
-            | DirectoryRefused()
-            | FolderRefused()
-            | PortRefused()
-            | SocketRefused()
-            | StoreRefused()
-            | PartsDisagree()
-            | TokenRefused()
-        ):
-            return KnownError(str(error), REFUSED)
         case DiskFull() | OutputDamaged() | StoreFailed() | OSError() | MemoryError():
             return KnownError(error_text(error), FAILED, may_lack_output=True)
         case UnicodeEncodeError() if "\udc80" <= error.object[error.start] <= "\udcff":
