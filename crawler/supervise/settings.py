@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -58,13 +58,10 @@ class SettingsOfParts:
         return self._given.plan.start
 
     @property
-    def turn(self) -> AbstractAsyncContextManager[None]:
-        """No part is opened while this lasts: it would begin with the old settings."""
-        return self._alone()
-
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """Raises `Refused` if a part takes too long to open: none that dies is started again while this waits."""
+    async def turn(self) -> AsyncIterator[None]:
+        """No part is opened while this lasts: it would begin with the old settings. Raises `Refused` if a part takes
+        too long to open: none that dies is started again while this waits."""
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(ANSWER_S):
