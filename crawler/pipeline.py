@@ -121,26 +121,6 @@ class Pipeline:
         finally:
             del self.counters.in_flight[lease.number]
 
-    def _must_wait(self, lease: Lease, prerequisite: str | None = None) -> bool:
-        """Whether the next request for the URL must wait for Crawl-delay or Retry-After. The lease is then handled."""
-        if wait_s := self.requests.wait_s(lease.url.queue_key, prerequisite):
-            self._components.frontier.release(lease, cooldown_s=wait_s)
-        return wait_s > 0
-
-    async def _settle_unread(
-        self, lease: Lease, fetched: Fetched, decision: Decision, *, answered_at: float, of_origin: Sequence[Preference]
-    ) -> bool:
-        match fetched:
-            case Redirect():
-                return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
-            case NotModified():
-                usage = self._components.preferences.judge(fetched, of_origin=of_origin)
-                record = with_usage(fetched_record(lease, fetched), usage)
-                return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
-            case Page() | Failure():
-                record = fetched_record(lease, fetched)
-                return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
-
     async def _may_begin(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> bool:
         """Whether hours, scope, quota and the groups of its host let the URL begin. If not, the lease is handled."""
         components, url = self._components, lease.url.url
@@ -156,6 +136,12 @@ class Pipeline:
             return False
         prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
         return components.frontier.begin_fetch(lease, address=address, prerequisite=prerequisite_key)
+
+    def _must_wait(self, lease: Lease, prerequisite: str | None = None) -> bool:
+        """Whether the next request for the URL must wait for Crawl-delay or Retry-After. The lease is then handled."""
+        if wait_s := self.requests.wait_s(lease.url.queue_key, prerequisite):
+            self._components.frontier.release(lease, cooldown_s=wait_s)
+        return wait_s > 0
 
     async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> Verdict | None:
         """What robots.txt says if it allows the URL now. Otherwise the lease is handled."""
@@ -189,19 +175,6 @@ class Pipeline:
                 return None
         return verdict
 
-    def _http_instead(self, lease: Lease, failed: Failure | Verdict) -> Redirect | None:
-        """The redirect to http, if http may be tried and the scope allows it."""
-        redirect = redirect_to_http(lease.url, failed, now=self._components.clock())
-        if redirect is None or isinstance(self._components.discovery.redirect(redirect, parent=lease.url), str):
-            return None
-        return redirect
-
-    async def _admit_sitemaps(self, sitemaps: Sequence[Link], lease: Lease) -> None:
-        """Admit the sitemaps that the robots.txt of the URL's host names, or those that may be there."""
-        discovered = await run_steps(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
-        self.counters.count_links(len(discovered.urls), discovered.refused)
-        await self._settlement.admit(discovered.urls)
-
     async def _settle_disallowed(
         self, lease: Lease, policy: ResponsePolicy, verdict: Verdict, *, own: bool, rest_s: float
     ) -> None:
@@ -220,6 +193,19 @@ class Pipeline:
         asked = verdict.asked or not decision.server_ok
         await self._settlement.settle_unfetched(lease, decision, message=verdict.message, asked=asked)
 
+    async def _admit_sitemaps(self, sitemaps: Sequence[Link], lease: Lease) -> None:
+        """Admit the sitemaps that the robots.txt of the URL's host names, or those that may be there."""
+        discovered = await run_steps(self._components.discovery.sitemaps(sitemaps, parent=lease.url))
+        self.counters.count_links(len(discovered.urls), discovered.refused)
+        await self._settlement.admit(discovered.urls)
+
+    def _http_instead(self, lease: Lease, failed: Failure | Verdict) -> Redirect | None:
+        """The redirect to http, if http may be tried and the scope allows it."""
+        redirect = redirect_to_http(lease.url, failed, now=self._components.clock())
+        if redirect is None or isinstance(self._components.discovery.redirect(redirect, parent=lease.url), str):
+            return None
+        return redirect
+
     async def _report_address(self, lease: Lease, prerequisite: str | None, *, address: str | None = None) -> None:
         """Tell the frontier which address was asked, so that it rests. A host may have several, so it need not be the
         expected one."""
@@ -230,6 +216,11 @@ class Pipeline:
         if address is not None:
             prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
             components.frontier.relocate(lease, address=address, prerequisite=prerequisite_key)
+
+    def _count(self, fetched: Fetched) -> None:
+        if isinstance(fetched, Answer):
+            self._on_response(fetched.duration_s)
+        self.counters.count_response(fetched)
 
     async def _settle_page(
         self, lease: Lease, page: Page, decision: Decision, *, answered_at: float, of_origin: Sequence[Preference]
@@ -267,6 +258,20 @@ class Pipeline:
             self_links=discovered.self_links if discovered else 0,
         )
 
+    async def _settle_unread(
+        self, lease: Lease, fetched: Fetched, decision: Decision, *, answered_at: float, of_origin: Sequence[Preference]
+    ) -> bool:
+        match fetched:
+            case Redirect():
+                return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
+            case NotModified():
+                usage = self._components.preferences.judge(fetched, of_origin=of_origin)
+                record = with_usage(fetched_record(lease, fetched), usage)
+                return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
+            case Page() | Failure():
+                record = fetched_record(lease, fetched)
+                return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
+
     async def _settle_redirect(
         self, lease: Lease, redirect: Redirect, decision: Decision, *, answered_at: float
     ) -> bool:
@@ -285,8 +290,3 @@ class Pipeline:
         return await self._settlement.settle(
             lease, redirect, record, decision, answered_at=answered_at, sha1=sha1, links=links
         )
-
-    def _count(self, fetched: Fetched) -> None:
-        if isinstance(fetched, Answer):
-            self._on_response(fetched.duration_s)
-        self.counters.count_response(fetched)

@@ -134,6 +134,54 @@ async def lock_crawl_in_loop(
         yield directory
 
 
+@asynccontextmanager
+async def open_run(
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    *,
+    rebuild: bool = False,
+    on_rebuild: RebuildProgress = lambda _what, _urls: None,
+    additions: Additions = NO_ADDITIONS,
+    start: Start | None = None,
+    may_be_paused: bool = False,
+) -> AsyncIterator[Run]:
+    """Open the crawl in its locked directory, and store its configuration there. Leaving the context closes it in
+    order.
+
+    With `rebuild`, stored URLs are rebuilt after a change of the rules. `start` says how the configuration is read
+    again; None if it can't be, because a program gave it. Raises whatever keeps a crawl from starting,
+    and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
+    """
+    whole = directory.path if part_at(directory.original) is None else directory.original.parent
+    _delete_leftovers(directory, whole)
+    lost = lost_output(loaded, directory)
+    async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
+        if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
+            if not may_be_paused:
+                raise DirectoryRefused(
+                    f"the crawl in {whole} is paused: {reason}. `onceover resume {whole}` lets it continue"
+                )
+            await crawl.frontier.pause(reason)
+        # Not earlier: if something is refused until here, the old configuration must stay.
+        directory.write_configuration(render_run(loaded.lasting), start=b"" if start is None else start.encode())
+        _, choice = choose_backend(loaded.config, directory)
+        resumed = crawl.frontier.describe().admitted > crawl.new_seeds
+        for warning in (*filter_warnings(loaded), *(lost if crawl.frontier.describe().settled else ())):
+            log.warning("%s", warning)
+        log_beginning(loaded.config, str(directory.path), resumed=resumed)
+        yield Run(
+            crawl=crawl,
+            loaded=loaded,
+            settings=RunningSettings(crawl.live, directory, start),
+            place=directory,
+            course=CourseKeeper(
+                crawl.frontier.describe, lambda: crawl.engine.counters.settled, crawl.state, directory.course
+            ),
+            resumed=resumed,
+            choice=None if choice is None else choice.text,
+        )
+
+
 def _place_of(loaded: Loaded, *, fresh: bool, as_part: bool) -> Path:
     """Where the crawl is. What is refused here must be before anything is deleted or locked."""
     check_configuration(loaded)
@@ -238,51 +286,3 @@ def _delete_leftovers(directory: CrawlDirectory, whole: Path) -> None:
         log.warning("what a rebuild by another user has left in %s can't be deleted, and stays", directory.path)
     if whole != directory.path:
         delete_leftovers(CrawlDirectory(whole))
-
-
-@asynccontextmanager
-async def open_run(
-    loaded: Loaded,
-    directory: CrawlDirectory,
-    *,
-    rebuild: bool = False,
-    on_rebuild: RebuildProgress = lambda _what, _urls: None,
-    additions: Additions = NO_ADDITIONS,
-    start: Start | None = None,
-    may_be_paused: bool = False,
-) -> AsyncIterator[Run]:
-    """Open the crawl in its locked directory, and store its configuration there. Leaving the context closes it in
-    order.
-
-    With `rebuild`, stored URLs are rebuilt after a change of the rules. `start` says how the configuration is read
-    again; None if it can't be, because a program gave it. Raises whatever keeps a crawl from starting,
-    and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
-    """
-    whole = directory.path if part_at(directory.original) is None else directory.original.parent
-    _delete_leftovers(directory, whole)
-    lost = lost_output(loaded, directory)
-    async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
-        if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
-            if not may_be_paused:
-                raise DirectoryRefused(
-                    f"the crawl in {whole} is paused: {reason}. `onceover resume {whole}` lets it continue"
-                )
-            await crawl.frontier.pause(reason)
-        # Not earlier: if something is refused until here, the old configuration must stay.
-        directory.write_configuration(render_run(loaded.lasting), start=b"" if start is None else start.encode())
-        _, choice = choose_backend(loaded.config, directory)
-        resumed = crawl.frontier.describe().admitted > crawl.new_seeds
-        for warning in (*filter_warnings(loaded), *(lost if crawl.frontier.describe().settled else ())):
-            log.warning("%s", warning)
-        log_beginning(loaded.config, str(directory.path), resumed=resumed)
-        yield Run(
-            crawl=crawl,
-            loaded=loaded,
-            settings=RunningSettings(crawl.live, directory, start),
-            place=directory,
-            course=CourseKeeper(
-                crawl.frontier.describe, lambda: crawl.engine.counters.settled, crawl.state, directory.course
-            ),
-            resumed=resumed,
-            choice=None if choice is None else choice.text,
-        )
