@@ -95,8 +95,7 @@ class Streams:
                 # It was closed while this was connecting.
                 with suppress(*FAILURES):
                     await close(client)
-        is_one = found is not None and found.isdigit() and len(found) <= _REGISTRATION_DIGITS
-        return int(found) if is_one else None
+        return int(found) if found is not None and found.isdigit() and len(found) <= _REGISTRATION_DIGITS else None
 
     async def write(self, part: Address, registration: int, frames: list[bytes]) -> bool:
         """Write frames for a part. Returns whether its registration stands; if not, nothing was written."""
