@@ -78,7 +78,7 @@ def test_a_seed_without_a_scheme_has_none_when_it_is_fetched_again(
 ) -> None:
     loaded, _ = configured(tmp_path)
     entry = LedgerEntry(
-        canonical="https://b.test/", state=UrlState.DONE, number=1, found_at=0.0, reason=reason, depth=0
+        canonical="https://b.test/", state=UrlState.DONE, number=1, found_at=0.0, reason=reason, depth=0, kind="seed"
     )
     again = RecordUrls(loaded.config, url_reader(loaded)).of_entry(entry)
     assert again is not None
