@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,8 @@ from crawler.control.requests import GetStatus, Pause, Query, Reload, Request, R
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.unlocking import lock_change
 from crawler.serve.life.changes import Looked
+from crawler.serve.life.endings import GONE, RUNS_GONE
+from crawler.serve.life.facts import Facts
 from crawler.serve.life.turns import Turns
 from crawler.serve.process import command, environment, lock_holder
 from crawler.wiring.parts import cores
@@ -55,6 +57,18 @@ def why_not_begun(directory: Path) -> str | None:
     if has_begun:
         return None
     return f"there is no crawl in {directory}: it has not begun yet, or its directory was deleted"
+
+
+def why_gone(facts: Facts, directory: str, *, runs: Iterable[Path]) -> str | None:
+    """Why no crawl may begin in a directory, whose disk may not be mounted: the one that had begun there is gone, or
+    all earlier `runs` of its schedule are, which were beside it. None if it may."""
+    if (begun_in := facts.record.begun_in) is None:
+        return None
+    if directory == begun_in:
+        return None if why_not_begun(Path(directory)) is None else GONE
+    if facts.plan is None or facts.plan.next_tick is None or Path(begun_in).parent != Path(directory).parent:
+        return None
+    return None if any(why_not_begun(run) is None for run in runs) else RUNS_GONE
 
 
 async def ask_status(directory: Path) -> CrawlStatus | None:

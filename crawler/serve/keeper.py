@@ -13,7 +13,7 @@ import msgspec
 from crawler.background import in_background
 from crawler.control.replies import CrawlStatus
 from crawler.control.requests import Pause, Resume
-from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change
+from crawler.serve.inspection import Commands, NotDone, ask_status, find_process, last_change, why_gone
 from crawler.serve.life import changes
 from crawler.serve.life.endings import how_text
 from crawler.serve.life.facts import Facts, KeeperOptions, Process, Wish
@@ -21,7 +21,7 @@ from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.steps import End, Look, Start, Step, Wait, next_step
 from crawler.serve.life.summary import Summary, summarize
 from crawler.serve.machine import Taken
-from crawler.serve.old_runs import OldRuns, why_gone
+from crawler.serve.old_runs import OldRuns, runs_in
 from crawler.serve.process import CrawlProcess, Output, how_it_ended, last_answer, start
 from crawler.serve.records import Home, Memory
 
@@ -193,7 +193,7 @@ class Keeper:
     def _start(self, directory: str) -> None:
         now = time.time()
         try:
-            if (gone := why_gone(self.facts, directory)) is not None:
+            if (gone := why_gone(self.facts, directory, runs=runs_in(Path(directory).parent))) is not None:
                 self.facts = changes.gone(self.facts, now, gone)
                 return
             held = start(self._home.path, f"{self.name}.toml", directory, self._output, pace=self._home.pace)

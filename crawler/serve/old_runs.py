@@ -73,30 +73,18 @@ def _due(facts: Facts) -> tuple[Path, int, Path] | None:
 def runs_beyond(base: Path, *, keep: int, last: Path | None = None, now: float | None = None) -> list[Path]:
     """All but the last runs, of which `last` is the last one."""
     present = stamp(time.time() if now is None else now)
-    runs = _runs_in(base)
+    runs = runs_in(base)
     # Runs that seem to lie in the future began before the clock was set back.
     runs.sort(key=lambda path: (path == last, path.name <= present, path.name))
     return runs[:-keep]
 
 
-def _runs_in(base: Path) -> list[Path]:
+def runs_in(base: Path) -> list[Path]:
+    """The runs of the schedule of a crawl, in no order; none if the directory can't be read."""
     try:
         return [path for path in base.iterdir() if _STAMP.fullmatch(path.name) and path.is_dir()]
     except OSError:
         return []
-
-
-def why_gone(facts: Facts, directory: str) -> str | None:
-    """Why no crawl may begin in a directory, of which the disk may not be mounted: one had begun there, or beside it in
-    an earlier run of the schedule, and is gone. None if it may."""
-    if (begun_in := facts.record.begun_in) is None:
-        return None
-    if directory == begun_in:
-        return None if why_not_begun(Path(directory)) is None else GONE
-    if facts.plan is None or facts.plan.next_tick is None or Path(begun_in).parent != Path(facts.plan.directory):
-        return None
-    runs = _runs_in(Path(facts.plan.directory))
-    return None if any(why_not_begun(run) is None for run in runs) else RUNS_GONE
 
 
 def delete_run(path: Path, pace: Path) -> str | None:

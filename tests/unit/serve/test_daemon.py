@@ -19,7 +19,7 @@ from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.api.forms import crawl_form
 from crawler.serve.daemon import CrawlRuns, Daemon, Options
-from crawler.serve.inspection import Commands
+from crawler.serve.inspection import Commands, why_gone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.changes import Looked
 from crawler.serve.life.endings import GONE, RUNS_GONE
@@ -28,7 +28,7 @@ from crawler.serve.life.summary import Summary
 from crawler.serve.life.turns import Turns
 from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
-from crawler.serve.old_runs import why_gone
+from crawler.serve.old_runs import runs_in
 from crawler.serve.process import CrawlProcess, Output, start
 from crawler.serve.records import Home
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -592,7 +592,7 @@ def test_no_run_of_a_schedule_begins_where_no_earlier_one_is_any_more(
         (mount / name / "lock").touch()
     record = Record(begun_in=None if begun_in is None else f"{mount}/{begun_in}", place=f"{mount}/20261123T020000Z")
     plan = Plan(directory=str(mount), digest="", next_tick=lambda after: after + 60)
-    assert why_gone(Facts(plan=plan, record=record), f"{mount}/20261123T020000Z") == why
+    assert why_gone(Facts(plan=plan, record=record), f"{mount}/20261123T020000Z", runs=runs_in(mount)) == why
 
 
 async def test_the_file_of_a_crawl_may_have_a_name_like_an_option(tmp_path: Path) -> None:
