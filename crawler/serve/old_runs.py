@@ -1,4 +1,4 @@
-"""Old runs of a schedule: deletes them, where the configuration says how many to keep, and tells if all are gone."""
+"""Deletes old runs of a schedule, where the configuration says how many to keep."""
 
 import asyncio
 import logging
@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.serve.inspection import why_not_begun
-from crawler.serve.life.endings import GONE, RUNS_GONE
 from crawler.serve.life.facts import FINISHED, Facts
 from crawler.serve.life.settling import stamp
 from crawler.wiring.opening.starting_over import delete_for_good
