@@ -34,8 +34,9 @@ class PaceGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return max(self.delay_s, cooldown_s) if self.shares_cooldown else self.delay_s
 
 
-GroupsOf = Callable[[str, str | None], Sequence[PaceGroup]]
-"""The groups of a queue key and the address of its server, if that is known. The first one is the host."""
+GroupsOf = Callable[[str, str | None, str | None], Sequence[PaceGroup]]
+"""The groups of a queue key, a URL of that queue and the address of its server, if these are known. The first one is
+the host of the URL, whatever other hosts share its queue."""
 HostRestOf = Callable[[str], float]
 """For how many seconds the host of a queue rests for all its queues, as for Retry-After, even if each of them keeps a
 pace of its own."""
@@ -84,7 +85,7 @@ class PacedFrontier(ForwardingFrontier):
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         super().relocate(lease, address=address, prerequisite=prerequisite)
-        host, *limits = self._groups_of(prerequisite or lease.url.queue_key, address)
+        host, *limits = self._groups_asked(lease, address, prerequisite)
         of_host = (host.name, host.whole_host, _robots_of(host))
         unexpected = {group.name: group for group in limits}
         begun = []
@@ -136,7 +137,7 @@ class PacedFrontier(ForwardingFrontier):
         """The groups whose server the next request of the lease asks. One for a prerequisite tells no Crawl-delay, but
         waits for what other requests to its host tell. A Crawl-delay holds for all queues of the host together. A
         request for robots.txt is one of its queue, and comes after those of other crawls."""
-        host, *limits = self._groups_of(prerequisite or lease.url.queue_key, address)
+        host, *limits = self._groups_asked(lease, address, prerequisite)
         rest_s = self._rest_alone_of(lease.url.url) if prerequisite is None else None
         if rest_s is None:
             return [host, *limits]
@@ -144,6 +145,12 @@ class PacedFrontier(ForwardingFrontier):
             return [msgspec.structs.replace(host, name=_robots_of(host), at_once=1), host, *limits]
         name, delay_s = host.whole_host or host.name, max(host.delay_s, rest_s)
         return [msgspec.structs.replace(host, name=name, at_once=1, delay_s=delay_s, alone=True), *limits]
+
+    def _groups_asked(self, lease: Lease, address: str | None, prerequisite: str | None) -> Sequence[PaceGroup]:
+        """The groups of the host that the next request of the lease asks: its own, or that of a prerequisite."""
+        if prerequisite is None:
+            return self._groups_of(lease.url.queue_key, lease.url.url, address)
+        return self._groups_of(prerequisite, None, address)
 
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""
@@ -180,9 +187,9 @@ class PacedFrontier(ForwardingFrontier):
         for group in self._unexpected.pop(lease.number, ()):
             if cooldown_s is not None:
                 self._call(partial(self._table.rest, group.name, group.rest_after_s(cooldown_s)))
-        queue_key = self._elsewhere.pop(lease.number, lease.url.queue_key)
-        if host_rest_s := self._host_rest_of(queue_key):
-            host = self._groups_of(queue_key, None)[0]
+        prerequisite = self._elsewhere.pop(lease.number, None)
+        if host_rest_s := self._host_rest_of(prerequisite or lease.url.queue_key):
+            host = self._groups_asked(lease, None, prerequisite)[0]
             if host.whole_host is not None:
                 self._call(partial(self._table.rest, host.whole_host, host_rest_s))
             self._call(partial(self._table.rest, _rests_of(host.whole_host or host.name), host_rest_s))

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from config import Config, with_overrides
 from crawler.discover.sites import Blocks, BySite
 from crawler.shared_pace.frontier import GroupsOf, PaceGroup
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
-from crawler.url.urls import QueueBy, UrlReader
+from crawler.url.urls import QueueBy, UrlReader, site_of
 from frontier import Foreseeing
 from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
 from frontier.queues.settings import QueueSettings
@@ -38,14 +38,16 @@ def queue_settings(config: Config) -> QueueSettings:
         ),
         by_best_url=frontier.queue_order == "best-url",
         precedence_floor=256 if frontier.precedence_floor is None else frontier.precedence_floor,
-        grouping=msgspec.structs.replace(grouping(config), per_host=per_host),
+        grouping=replace(grouping(config), per_host=per_host),
     )
 
 
 def pace_groups(config: Config, latest: Callable[[], Config]) -> GroupsOf:
-    """The groups of hosts whose pace crawls keep together: each host, and the groups that have limits. The delay of a
-    host may change while the crawl runs, so the `latest` configuration says it; the frontier is made with the rest."""
+    """The groups of hosts whose pace crawls keep together: each host, the hosts that share a queue, and the groups that
+    have limits. The delay of a host may change while the crawl runs, so the `latest` configuration says it; the
+    frontier is made with the rest."""
     sites, shared, host_of = _sites(config), grouping(config), _hosts(config)
+    has_shared_queues = config.frontier.queue_by in ("domain", "surt-prefix")
     delays = config, sites
 
     def delay_s(queue_key: str) -> float:
@@ -55,16 +57,22 @@ def pace_groups(config: Config, latest: Callable[[], Config]) -> GroupsOf:
             delays = now, _sites(now)
         return delays[1].of_queue(queue_key).politeness.min_delay_s
 
-    def of_host(queue_key: str) -> PaceGroup:
+    def of_host(queue_key: str, url: str | None) -> list[PaceGroup]:
         host = host_of(queue_key)
-        site, mark, _ = host.partition("#")
-        return PaceGroup(
+        site, mark, number = host.partition("#")
+        name = name_of_site(site)
+        of_queue = PaceGroup(
             name=group_of_host(host),
-            whole_host=group_of_host(name_of_site(site)) if mark else None,
+            whole_host=group_of_host(name) if mark else None,
             at_once=sites.of_queue(queue_key).politeness.per_host,
             delay_s=delay_s(queue_key),
             shares_cooldown=True,
         )
+        own = name_of_site(site_of(url)) if url is not None and has_shared_queues else name
+        if own == name:
+            return [of_queue]
+        whole_host = group_of_host(own) if mark else None
+        return [replace(of_queue, name=group_of_host(f"{own}{mark}{number}"), whole_host=whole_host), of_queue]
 
     def of_limit(name: str) -> PaceGroup:
         limit = shared.limit_of(name)
@@ -72,7 +80,7 @@ def pace_groups(config: Config, latest: Callable[[], Config]) -> GroupsOf:
             name=name, at_once=limit.at_once or 1, delay_s=limit.rest_s, shares_cooldown=limit.shares_cooldown
         )
 
-    return lambda key, address: [of_host(key), *map(of_limit, shared.groups_of(key, address))]
+    return lambda key, url, address: [*of_host(key, url), *map(of_limit, shared.groups_of(key, address))]
 
 
 def _sites(config: Config) -> BySite[Config]:

@@ -104,7 +104,7 @@ class TestPaceSharedWithOtherCrawls(FrontierContract):
     async def open(self, opening: Opening) -> Frontier:
         inner, settings = await open_over(self.store, opening), opening.settings
 
-        def groups_of(queue_key: str, address: str | None) -> list[PaceGroup]:
+        def groups_of(queue_key: str, _: str | None, address: str | None) -> list[PaceGroup]:
             names = settings.grouping.groups_of(queue_key, address)
             limits = {name: settings.grouping.limit_of(name) for name in names}
             return [

@@ -240,9 +240,9 @@ def test_the_delay_that_crawls_keep_together_is_the_one_that_holds_now() -> None
     began, changed = loaded("politeness.per_host=2").config, loaded("politeness.min_delay_s=9", "politeness.per_host=5")
     holds = [began]
     groups_of = pace_groups(began, lambda: holds[0])
-    assert [(each.delay_s, each.at_once) for each in groups_of("test,a", None)] == [(1.0, 2)]
+    assert [(each.delay_s, each.at_once) for each in groups_of("test,a", "http://a.test/", None)] == [(1.0, 2)]
     holds[0] = changed.config
-    assert [(each.delay_s, each.at_once) for each in groups_of("test,a", None)] == [(9.0, 2)]
+    assert [(each.delay_s, each.at_once) for each in groups_of("test,a", "http://a.test/", None)] == [(9.0, 2)]
 
 
 def test_a_crawl_delay_holds_for_all_parallel_queues_of_a_host_together() -> None:
@@ -250,13 +250,40 @@ def test_a_crawl_delay_holds_for_all_parallel_queues_of_a_host_together() -> Non
     groups = [
         group
         for key in ("test,a#3", "test,a:81#1", "test,b")
-        for group in pace_groups(config, lambda: config)(key, None)
+        for group in pace_groups(config, lambda: config)(key, None, None)
     ]
     assert [(each.name, each.whole_host) for each in groups] == [
         ("host test,a#3", "host test,a"),
         ("host test,a:81#1", "host test,a"),
         ("host test,b", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "groups"),
+    [
+        ([], ["host test,a,b"]),
+        (['frontier.queue_by="ip"'], ["host test,a,b"]),
+        (['frontier.queue_by="domain"'], ["host test,a,b", "host test,a"]),
+        (
+            ['frontier.queue_by="domain"', 'frontier.parallel_queues=["a.test:2"]'],
+            ["host test,a,b#0", "host test,a,b", "host test,a#0", "host test,a"],
+        ),
+        (
+            ['frontier.queue_by="surt-prefix"', 'frontier.queue_prefixes=["*.a.test", "http://b.a.test/docs/"]'],
+            ["host test,a,b", "host test,a"],
+        ),
+        (['frontier.queue_by="surt-prefix"', 'frontier.queue_prefixes=["http://b.a.test/docs/"]'], ["host test,a,b"]),
+    ],
+)
+def test_crawls_keep_the_pace_of_a_host_together_whatever_shares_its_queue(
+    settings: list[str], groups: list[str]
+) -> None:
+    there, url = loaded(*settings), "http://b.a.test/docs/1"
+    queue_key = discovering.queue_key(discovering.url_reader(there), url)
+    found = pace_groups(there.config, lambda: there.config)(queue_key, url, None)
+    assert [name for each in found for name in (each.name, each.whole_host) if name is not None] == groups
+    assert all(each.shares_cooldown for each in found)
 
 
 @pytest.mark.parametrize(

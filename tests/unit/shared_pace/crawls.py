@@ -83,7 +83,7 @@ class Neighbour:
         await self.frontier.add([page(host, str(number)) for host in hosts for number in range(pages)])
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
 
-    def groups_of(self, queue_key: str, _: str | None) -> list[PaceGroup]:
+    def groups_of(self, queue_key: str, _url: str | None, _address: str | None) -> list[PaceGroup]:
         host = PaceGroup(
             name=f"host {queue_key}",
             whole_host=f"host {_site(queue_key)}" if "#" in queue_key else None,
