@@ -34,12 +34,14 @@ class PaceGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return max(self.delay_s, cooldown_s) if self.shares_cooldown else self.delay_s
 
 
-GroupsOf = Callable[[str, str | None, str | None], Sequence[PaceGroup]]
-"""The groups of a queue key, a URL of that queue and the address of its server, if these are known. The first one is
-the host of the URL, whatever other hosts share its queue."""
+GroupsOf = Callable[[str, str, str | None], Sequence[PaceGroup]]
+"""The groups of a queue key, a URL of that queue, and the address of its server, if that is known. The first one is the
+host of the URL, whatever other hosts share its queue."""
 HostRestOf = Callable[[str], float]
 """For how many seconds the host of a queue rests for all its queues, as for Retry-After, even if each of them keeps a
 pace of its own."""
+PrerequisiteOf = Callable[[str], str | None]
+"""The URL on another host that must be asked for before a URL may be fetched."""
 RestAloneOf = Callable[[str], float | None]
 """How long the host of a URL rests at least if it gets one request at a time from all queues of all crawls: for its
 Crawl-delay, or 0 while its robots.txt is to be asked for. Else None."""
@@ -54,20 +56,22 @@ class PacedFrontier(ForwardingFrontier):
         table: PaceTable,
         groups_of: GroupsOf,
         *,
+        prerequisite_of: PrerequisiteOf,
         rest_alone_of: RestAloneOf,
         host_rest_of: HostRestOf,
     ) -> None:
         super().__init__(frontier)
         self._table = table
         self._groups_of = groups_of
+        self._prerequisite_of = prerequisite_of
         self._rest_alone_of = rest_alone_of
         self._host_rest_of = host_rest_of
         self._begun: dict[int, list[PaceGroup]] = {}
         """The groups in which the request of a lease runs, by the number of its URL."""
         self._unexpected: dict[int, list[PaceGroup]] = {}
         """The groups whose server had a request that had been expected elsewhere."""
-        self._elsewhere: dict[int, str] = {}
-        """The queue key of the host that a lease asks, if that is the host of a prerequisite."""
+        self._elsewhere: dict[int, tuple[str, str]] = {}
+        """The queue key and the URL of the prerequisite that a lease asks for."""
         self._refused: dict[str, set[str]] = {}
         """The queues that a group has refused since it last let one begin."""
         self._has_failed = False
@@ -76,16 +80,17 @@ class PacedFrontier(ForwardingFrontier):
         # The crawl's own limits come first: what they hold back needs no turn among crawls.
         if not super().begin_fetch(lease, address=address, prerequisite=prerequisite):
             return False
-        wait_s = self._begin(lease, self._groups(lease, address, prerequisite))
+        if prerequisite is not None and (url := self._prerequisite_of(lease.url.url)) is not None:
+            self._elsewhere[lease.number] = prerequisite, url
+        wait_s = self._begin(lease, self._groups(lease, address))
         if wait_s:
+            self._elsewhere.pop(lease.number, None)
             super().release(lease, cooldown_s=wait_s, reason="another crawl")
-        elif prerequisite is not None:
-            self._elsewhere[lease.number] = prerequisite
         return not wait_s
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         super().relocate(lease, address=address, prerequisite=prerequisite)
-        host, *limits = self._groups_asked(lease, address, prerequisite)
+        host, *limits = self._groups_of(*self._asked(lease), address)
         of_host = (host.name, host.whole_host, _robots_of(host))
         unexpected = {group.name: group for group in limits}
         begun = []
@@ -133,24 +138,22 @@ class PacedFrontier(ForwardingFrontier):
         self._end(lease, rest_s if asked else 0.0)
         super().release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, **how)
 
-    def _groups(self, lease: Lease, address: str | None, prerequisite: str | None) -> Sequence[PaceGroup]:
-        """The groups whose server the next request of the lease asks. One for a prerequisite tells no Crawl-delay, but
-        waits for what other requests to its host tell. A Crawl-delay holds for all queues of the host together. A
-        request for robots.txt is one of its queue, and comes after those of other crawls."""
-        host, *limits = self._groups_asked(lease, address, prerequisite)
-        rest_s = self._rest_alone_of(lease.url.url) if prerequisite is None else None
+    def _asked(self, lease: Lease) -> tuple[str, str]:
+        """The queue key and the URL of the next request of the lease: its own, or those of a prerequisite."""
+        return self._elsewhere.get(lease.number) or (lease.url.queue_key, lease.url.url)
+
+    def _groups(self, lease: Lease, address: str | None) -> Sequence[PaceGroup]:
+        """The groups whose server the next request of the lease asks. A Crawl-delay holds for all queues of the host
+        together. A request for robots.txt is one of its queue, and comes after those of other crawls."""
+        queue_key, url = self._asked(lease)
+        host, *limits = self._groups_of(queue_key, url, address)
+        rest_s = self._rest_alone_of(url)
         if rest_s is None:
             return [host, *limits]
         if not rest_s:
             return [msgspec.structs.replace(host, name=_robots_of(host), at_once=1), host, *limits]
         name, delay_s = host.whole_host or host.name, max(host.delay_s, rest_s)
         return [msgspec.structs.replace(host, name=name, at_once=1, delay_s=delay_s, alone=True), *limits]
-
-    def _groups_asked(self, lease: Lease, address: str | None, prerequisite: str | None) -> Sequence[PaceGroup]:
-        """The groups of the host that the next request of the lease asks: its own, or that of a prerequisite."""
-        if prerequisite is None:
-            return self._groups_of(lease.url.queue_key, lease.url.url, address)
-        return self._groups_of(prerequisite, None, address)
 
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""
@@ -187,9 +190,10 @@ class PacedFrontier(ForwardingFrontier):
         for group in self._unexpected.pop(lease.number, ()):
             if cooldown_s is not None:
                 self._call(partial(self._table.rest, group.name, group.rest_after_s(cooldown_s)))
-        prerequisite = self._elsewhere.pop(lease.number, None)
-        if host_rest_s := self._host_rest_of(prerequisite or lease.url.queue_key):
-            host = self._groups_asked(lease, None, prerequisite)[0]
+        queue_key, url = self._asked(lease)
+        self._elsewhere.pop(lease.number, None)
+        if host_rest_s := self._host_rest_of(queue_key):
+            host = self._groups_of(queue_key, url, None)[0]
             if host.whole_host is not None:
                 self._call(partial(self._table.rest, host.whole_host, host_rest_s))
             self._call(partial(self._table.rest, _rests_of(host.whole_host or host.name), host_rest_s))

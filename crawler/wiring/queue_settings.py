@@ -57,7 +57,7 @@ def pace_groups(config: Config, latest: Callable[[], Config]) -> GroupsOf:
             delays = now, _sites(now)
         return delays[1].of_queue(queue_key).politeness.min_delay_s
 
-    def of_host(queue_key: str, url: str | None) -> list[PaceGroup]:
+    def of_host(queue_key: str, url: str) -> list[PaceGroup]:
         host = host_of(queue_key)
         site, mark, number = host.partition("#")
         name = name_of_site(site)
@@ -68,7 +68,7 @@ def pace_groups(config: Config, latest: Callable[[], Config]) -> GroupsOf:
             delay_s=delay_s(queue_key),
             shares_cooldown=True,
         )
-        own = name_of_site(site_of(url)) if url is not None and has_shared_queues else name
+        own = name_of_site(site_of(url)) if has_shared_queues else name
         if own == name:
             return [of_queue]
         whole_host = group_of_host(own) if mark else None

@@ -104,7 +104,7 @@ class TestPaceSharedWithOtherCrawls(FrontierContract):
     async def open(self, opening: Opening) -> Frontier:
         inner, settings = await open_over(self.store, opening), opening.settings
 
-        def groups_of(queue_key: str, _: str | None, address: str | None) -> list[PaceGroup]:
+        def groups_of(queue_key: str, _: str, address: str | None) -> list[PaceGroup]:
             names = settings.grouping.groups_of(queue_key, address)
             limits = {name: settings.grouping.limit_of(name) for name in names}
             return [
@@ -121,7 +121,14 @@ class TestPaceSharedWithOtherCrawls(FrontierContract):
             ]
 
         table = PaceTable(self.pace, clock=opening.clock)
-        return PacedFrontier(inner, table, groups_of, rest_alone_of=lambda _: None, host_rest_of=lambda _: 0.0)
+        return PacedFrontier(
+            inner,
+            table,
+            groups_of,
+            prerequisite_of=lambda _: None,
+            rest_alone_of=lambda _: None,
+            host_rest_of=lambda _: 0.0,
+        )
 
     def open_state(self, opening: Opening) -> StoreState[MemoryStore]:
         return state_in_memory(self.store, opening)

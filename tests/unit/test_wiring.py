@@ -250,7 +250,7 @@ def test_a_crawl_delay_holds_for_all_parallel_queues_of_a_host_together() -> Non
     groups = [
         group
         for key in ("test,a#3", "test,a:81#1", "test,b")
-        for group in pace_groups(config, lambda: config)(key, None, None)
+        for group in pace_groups(config, lambda: config)(key, f"http://{key}.test/", None)
     ]
     assert [(each.name, each.whole_host) for each in groups] == [
         ("host test,a#3", "host test,a"),

@@ -55,14 +55,14 @@ def _share_pace(
         return frontier
     stack.callback(table.close)
 
-    def rest_alone_s(url: str) -> float | None:
-        return live().engine.rest_alone_s(url)
-
-    def host_rest_s(queue_key: str) -> float:
-        return live().engine.host_rest_s(queue_key)
-
-    groups_of = pace_groups(config, lambda: live().loaded.config)
-    return PacedFrontier(frontier, table, groups_of, rest_alone_of=rest_alone_s, host_rest_of=host_rest_s)
+    return PacedFrontier(
+        frontier,
+        table,
+        pace_groups(config, lambda: live().loaded.config),
+        prerequisite_of=lambda url: live().robots.prerequisite(url),
+        rest_alone_of=lambda url: live().engine.rest_alone_s(url),
+        host_rest_of=lambda queue_key: live().engine.host_rest_s(queue_key),
+    )
 
 
 def _part_links(frontier: Frontier, directory: CrawlDirectory) -> PartLinks | None:

@@ -77,13 +77,14 @@ class Neighbour:
             inner,
             self.table,
             self.groups_of,
+            prerequisite_of=lambda _: self._prerequisite and f"http://{self._prerequisite}/robots.txt",
             rest_alone_of=lambda _: self._crawl_delay_s if self._knows_robots else 0.0,
             host_rest_of=lambda key: max(self._rests_until.get(_site(key), 0.0) - now(), 0.0),
         )
         await self.frontier.add([page(host, str(number)) for host in hosts for number in range(pages)])
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
 
-    def groups_of(self, queue_key: str, _url: str | None, _address: str | None) -> list[PaceGroup]:
+    def groups_of(self, queue_key: str, _url: str, _address: str | None) -> list[PaceGroup]:
         host = PaceGroup(
             name=f"host {queue_key}",
             whole_host=f"host {_site(queue_key)}" if "#" in queue_key else None,

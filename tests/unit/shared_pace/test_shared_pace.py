@@ -94,6 +94,21 @@ async def test_a_host_with_a_crawl_delay_gets_one_request_at_a_time_also_if_a_cr
     assert least_rest_s(log) >= 2.0
 
 
+@in_virtual_time
+async def test_a_host_with_a_crawl_delay_gets_one_request_at_a_time_also_for_the_robots_txt_of_others(
+    pace: Path,
+) -> None:
+    log: list[Request] = []
+    crawls = [Neighbour(name, pace, log, delay_s=0.1, crawl_delay_s=2.0) for name in "ab"]
+    for number, crawl in enumerate(crawls):
+        await crawl.begin(f"other{number}", pages=5, prerequisite=f"test,host#{number}")
+    for crawl in crawls:
+        await crawl.end()
+    assert len(log) == 10
+    assert at_once(log) == 1
+    assert least_rest_s(log) >= 2.0
+
+
 @pytest.mark.parametrize("address_rest_s", [None, 0.1], ids=["hosts-alone", "addresses-too"])
 @pytest.mark.parametrize("queues", [["host#0", "host#1", "host#2"], ["host"]], ids=["parallel", "single"])
 @in_virtual_time
