@@ -32,6 +32,7 @@ _WHAT_TO_DO = {
     errno.ENXIO: _DISK,
     errno.ENODEV: _DISK,
     errno.ESTALE: "mount its disk again",
+    errno.EISDIR: "move that folder away",
 }
 """About errors of the system, which are no damage, or need not be."""
 TABLE_SUFFIXES = (".ldb", ".sst")

@@ -155,6 +155,7 @@ class Failing:
         (errno.EFBIG, "raise the limit of the size of files", False),
         (errno.EINTR, "wait a moment", False),
         (errno.EIO, "repair the disk, which the log of the kernel names", False),
+        (errno.EISDIR, "move that folder away", False),
         (errno.ENOENT, "", True),
     ],
 )
