@@ -1,6 +1,7 @@
 """The file of the SQLite sink: its tables, and what to store in them. Synchronous."""
 
 import errno
+import logging
 import os
 import sqlite3
 import stat
@@ -15,6 +16,8 @@ from crawler.write.appending import Durability
 from crawler.write.database.leaving_out import RowRefused
 from crawler.write.database.rows import COLUMNS, Kind, Row
 from crawler.write.descriptor import OutputDamaged, Written
+
+_log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "pages.sqlite"
 VERSION: Final = 1
@@ -68,6 +71,8 @@ class SqliteFile:
         written now."""
         self._path = path
         self._database: sqlite3.Connection | None = None
+        self._has_tables = False
+        """Whether nobody has dropped a table or renamed a column, as far as we know."""
         _check_files(path, os.R_OK | os.W_OK)
         with self._os_errors():
             database = sqlite3.connect(path, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
@@ -76,8 +81,8 @@ class SqliteFile:
                 database.execute("PRAGMA journal_mode = WAL")
                 database.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
                 database.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-                with _transaction(database):
-                    self._migrate(database)
+                with self._transaction(database):
+                    pass
         except BaseException:
             database.close()
             raise
@@ -87,14 +92,14 @@ class SqliteFile:
         """Store pages, all of them or none. Raises `OSError`, `RowRefused` if it takes one of them never,
         `OutputDamaged`, and ValueError once it is closed."""
         database = self._opened()
-        with self._os_errors(), _transaction(database):
+        with self._os_errors(), self._transaction(database):
             _insert(database, rows)
 
     def takes(self, row: Row) -> bool:
         """Whether it would take a row now. Raises as `store`, but for rows that are refused."""
         database = self._opened()
         try:
-            with self._os_errors(), _transaction(database, commits=False):
+            with self._os_errors(), self._transaction(database, commits=False):
                 _insert(database, [row])
         except RowRefused:
             return False
@@ -112,7 +117,19 @@ class SqliteFile:
             raise ValueError(f"{self._path} is closed; a sink can't be written to after aclose()")
         return self._database
 
-    def _migrate(self, database: sqlite3.Connection) -> None:
+    @contextmanager
+    def _transaction(self, database: sqlite3.Connection, *, commits: bool = True) -> Iterator[None]:
+        """A transaction, in which the tables are there."""
+        is_new = not self._has_tables
+        with _transaction(database, commits=commits):
+            made = self._migrate(database) if is_new else []
+            yield
+        self._has_tables = commits or not is_new
+        for name in made:
+            _log.warning("the sink sqlite: the table %s of %s was missing, and is made anew", name, self._path)
+
+    def _migrate(self, database: sqlite3.Connection) -> list[str]:
+        """Make what is missing. Returns the tables that somebody has dropped."""
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise ValueError(
@@ -122,8 +139,9 @@ class SqliteFile:
         columns = ", ".join(
             f'"{each.name}" {_TYPES[each.kind]}{" PRIMARY KEY" if each.name == "number" else ""}' for each in COLUMNS
         )
+        there = {name for (name,) in database.execute("SELECT lower(name) FROM sqlite_master")}
         database.execute(f"CREATE TABLE IF NOT EXISTS pages ({columns})")
-        known = {name for (name,) in database.execute("SELECT name FROM pragma_table_info('pages')")}
+        known = {name for (name,) in database.execute("SELECT lower(name) FROM pragma_table_info('pages')")}
         for each in COLUMNS:
             if each.name not in known:
                 database.execute(f'ALTER TABLE pages ADD COLUMN "{each.name}" {_TYPES[each.kind]}')
@@ -132,6 +150,7 @@ class SqliteFile:
             database.execute(index)
         if version != VERSION:
             database.execute(f"PRAGMA user_version = {VERSION}")
+        return [name for name in ("pages", "links") if name not in there] if version else []
 
     @contextmanager
     def _os_errors(self) -> Iterator[None]:
@@ -145,6 +164,8 @@ class SqliteFile:
                     f"{self._path} can't be read: {error}. Restore a copy of it, or move it away: the sink then begins "
                     "another, and `onceover inspect DIR verify --repair` adds the pages until now from the records"
                 ) from error
+            if _code(error) == sqlite3.SQLITE_ERROR:
+                self._has_tables = False
             if _code(error) in _OF_ROW:
                 raise RowRefused(str(error)) from error
             raise as_os_error(error, self._path) from error
@@ -167,6 +188,8 @@ def as_os_error(error: sqlite3.Error, path: Path) -> OSError:
         if (cause := _why_not_opened(path.parent)) is not None:
             return OSError(cause.errno, cause.strerror, str(path))
         return PermissionError(errno.EACCES, str(error), str(path))
+    if code == sqlite3.SQLITE_ERROR:  # a statement that makes no sense with these tables
+        return OSError(f"{error}: {path}")
     return OSError(errno.EIO, str(error), str(path))
 
 

@@ -164,6 +164,60 @@ async def test_rows_that_the_file_refuses_are_left_out_and_told(
         assert opened.execute("SELECT count(*) FROM links WHERE number IN (3, 6)").fetchone() == (0,)
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("DROP TABLE pages", ["table pages"]),
+        ("DROP TABLE links", ["table links"]),
+        ("ALTER TABLE pages RENAME TO mine", ["table pages"]),
+        ("ALTER TABLE pages RENAME COLUMN title TO heading", []),
+    ],
+)
+async def test_a_table_or_column_that_is_gone_is_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: str, told: list[str]
+) -> None:
+    sink = open_sink(tmp_path)
+    await write(sink, 1)
+    with database(tmp_path) as opened:
+        opened.execute(change)
+    with pytest.raises(OSError, match=r"no such table|no column named") as raised:
+        await write(sink, 2)
+    assert "the log of the kernel" not in error_text(raised.value)
+    for number in (2, 3):
+        await write(sink, number)
+    await sink.aclose()
+    assert [row["title"] is None for row in rows(tmp_path)][-2:] == [False, False]
+    with database(tmp_path) as opened:
+        assert opened.execute("SELECT DISTINCT number FROM links WHERE number > 1").fetchall() == [(2,), (3,)]
+    assert [each in message for each, message in zip(told, caplog.messages, strict=True)] == [True for _ in told]
+
+
+async def test_a_view_in_place_of_the_table_is_told_and_waited_for(tmp_path: Path) -> None:
+    sink = open_sink(tmp_path)
+    with database(tmp_path) as opened:
+        opened.execute("ALTER TABLE pages RENAME TO mine")
+        opened.execute("CREATE VIEW pages AS SELECT * FROM mine")
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"view.*: .*pages\.sqlite") as raised:
+                await write(sink, 1)
+            assert "the log of the kernel" not in error_text(raised.value)
+        opened.execute("DROP VIEW pages")
+        opened.execute("ALTER TABLE mine RENAME TO pages")
+    await write(sink, 1)
+    await sink.aclose()
+    assert [row["number"] for row in rows(tmp_path)] == [1]
+
+
+async def test_the_names_of_columns_may_have_got_capitals(tmp_path: Path) -> None:
+    for number in (1, 2):
+        sink = open_sink(tmp_path)
+        await write(sink, number)
+        await sink.aclose()
+        with database(tmp_path) as opened:
+            opened.execute("ALTER TABLE pages RENAME COLUMN title TO Title")
+    assert [row["number"] for row in rows(tmp_path)] == [1, 2]
+
+
 async def test_a_file_that_refuses_each_page_is_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     sink = open_sink(tmp_path)
     with database(tmp_path) as opened:
