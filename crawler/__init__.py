@@ -69,7 +69,7 @@ _HOMES: Final = {
     "VisitedSet": "visited",
     "crawl_sync": "crawler.library.sync",
     "read_records": "crawler.write.records",
-    "record_directories": "crawler.disk.layout",
+    "record_directories": "crawler.library.records",
 }
 """The module of each name. `__init__.pyi` says the same to type checkers."""
 

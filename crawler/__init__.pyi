@@ -1,11 +1,11 @@
 from config import Config as Config
 from config import ConfigError as ConfigError
 from crawler.disk.directory import DirectoryRefused as DirectoryRefused
-from crawler.disk.layout import record_directories as record_directories
 from crawler.engine import Ending as Ending
 from crawler.library.crawl import Crawl as Crawl
 from crawler.library.page import CrawledPage as CrawledPage
 from crawler.library.page import PageLink as PageLink
+from crawler.library.records import record_directories as record_directories
 from crawler.library.result import CrawlResult as CrawlResult
 from crawler.library.sync import SyncCrawl as SyncCrawl
 from crawler.library.sync import crawl_sync as crawl_sync

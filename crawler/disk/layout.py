@@ -270,10 +270,10 @@ def replaced_directories(part: Path) -> list[Path]:
     return [each for each in output_directories(whole) if each not in parts]
 
 
-def record_directories(directory: str | os.PathLike[str], part: int | None = None) -> list[Path]:
+def record_directories(directory: Path, part: int | None = None) -> list[Path]:
     """The directories that hold page records of a crawl, those of its parts included, or those that hold what belongs
     to one part. The oldest come first. Raises `DirectoryRefused`."""
-    outputs = output_directories(directory := Path(directory))
+    outputs = output_directories(directory)
     if part is not None:
         layout = read_layout(directory)
         parts = [directory] if layout is None else layout.directories(directory)

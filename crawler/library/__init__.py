@@ -13,6 +13,7 @@ program:
     crawl, sync    what programs use: in an event loop, and without one
     page           a page as a program gets it
     configuration  the settings, from the arguments of a program
+    records        where the records of a crawl are
     running        the engine, in a task of its own
     handout        a sink that gives each page to a consumer, a loop over the pages, and waits until its turn is over
 

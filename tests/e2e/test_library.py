@@ -643,6 +643,14 @@ async def test_records_are_read_from_paths_as_texts_too(tmp_path: Path, web: Web
     directory = tmp_path / "crawl"
     assert [*read_records(*record_directories(str(directory)))] == [*read_records(directory / "records")]
     assert [*read_records(f"{directory}/records")] == [*read_records(directory / "records")]
+    for wrong, words in (("typo", "there is no crawl in .*typo"), ("", "there are crawls in it: name one")):
+        with pytest.raises(DirectoryRefused, match=words):
+            record_directories(tmp_path / wrong)
+
+
+async def test_a_crawl_that_writes_no_records_has_no_directory_with_them(tmp_path: Path, web: Web) -> None:
+    await pages_of(crawl_of(web, tmp_path / "crawl", more={"output__records": False}))
+    assert record_directories(tmp_path / "crawl") == []
 
 
 # configuration
