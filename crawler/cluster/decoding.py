@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from crawler.cluster.values import (
     COORDINATOR,
@@ -210,25 +211,37 @@ def cluster_of(
     now: float,
 ) -> Cluster:
     """The register at one moment, by its fields, and the process of the server that has it."""
+    parts = tuple(
+        PartState(
+            number=number,
+            lineage=lineage,
+            opened=fields.number(f"opened:{number}", default=0),
+            claimed=fields.number(f"claimed:{number}", default=0),
+            may_be_made=f"make:{number}" in fields,
+            last_holder=fields.text(f"last:{number}") if f"last:{number}" in fields else None,
+            lease=leases.get(number),
+        )
+        for number, lineage in enumerate(identity.lineages)
+    )
     return Cluster(
         identity=identity,
         is_whole=fields.text("server") != "",
         is_first_server=fields.text("server") == run_id,
-        parts=tuple(
-            PartState(
-                number=number,
-                lineage=lineage,
-                opened=fields.number(f"opened:{number}", default=0),
-                claimed=fields.number(f"claimed:{number}", default=0),
-                may_be_made=f"make:{number}" in fields,
-                last_holder=fields.text(f"last:{number}") if f"last:{number}" in fields else None,
-                lease=leases.get(number),
-            )
-            for number, lineage in enumerate(identity.lineages)
-        ),
+        parts=parts,
         coordinator=leases.get(COORDINATOR),
-        agents=agents,
+        agents={holder: _without_moved(agent, holder, parts) for holder, agent in agents.items()},
         now=now,
         ending=fields.value("ending", EndingMark),
         retired=fields.value("retired", Retirement),
     )
+
+
+def _without_moved(agent: Agent, holder: str, parts: Sequence[PartState]) -> Agent:
+    """What a machine says, without the parts that another one has opened since. A machine that has died goes on to say
+    that it has the directory of such a part; one that lives says again in seconds what it has."""
+    moved = {
+        part.number
+        for part in parts
+        if part.opened > agent.epochs.get(part.number, part.opened) and part.last_holder != holder
+    }
+    return replace(agent, parts={part: said for part, said in agent.parts.items() if part not in moved})

@@ -278,7 +278,7 @@ class Register:
 
     async def tell(self, holder: str, agent: Agent) -> None:
         """Say how a machine is, for people."""
-        await self._eval(scripts.TELL, [self._agents], holder, msgspec.json.encode(agent), _AGENT_S)
+        await self._eval(scripts.TELL, [self._agents, self._register], holder, msgspec.json.encode(agent), _AGENT_S)
 
     async def say_goodbye(self, holder: str) -> None:
         """A machine leaves."""

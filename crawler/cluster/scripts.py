@@ -117,6 +117,13 @@ for at = 1, #all, 2 do
   end
 end
 agent['told_at'] = now
+-- What is damaged there keeps no machine from saying how it is.
+agent['epochs'] = {}
+for part in pairs(agent['parts']) do
+  agent['epochs'][part] = tonumber(redis.pcall('HGET', KEYS[2], 'opened:' .. part)) or 0
+end
+local is_read, ending = pcall(cjson.decode, redis.pcall('HGET', KEYS[2], 'ending') or '')
+agent['ending'] = is_read and type(ending) == 'table' and ending['mark'] or ''
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(agent))
 """
 ADOPT: Final = """

@@ -78,6 +78,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """The state of each part that it has a directory for, in a few words."""
     told_at: float = 0.0
     """When, in seconds since 1970 by the clock of the server, which sets it."""
+    epochs: Mapping[int, int] = {}
+    """The highest epoch in which each of these parts had been opened by then; the server sets it."""
+    ending: str | None = None
+    """The mark of the ending that had been written last by then, or nothing; the server sets it. None: a version that
+    did not tell it yet."""
 
 
 class EndingMark(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +117,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[PartState, ...]
     coordinator: Lease | None
     agents: Mapping[str, Agent]
-    """By holder."""
+    """By holder. Parts that another machine has opened since are left out."""
     now: float
     """The time by the clock of the server, in seconds since 1970."""
     ending: EndingMark | None = None

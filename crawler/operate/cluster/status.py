@@ -56,9 +56,12 @@ async def _under_way(client: Any, prefix: str, parts: int) -> list[int]:
 
 
 def _last_ending(cluster: Cluster) -> str | None:
-    # Machines that leave in order take back what they have said.
-    is_over = not cluster.agents and cluster.coordinator is None and all(part.lease is None for part in cluster.parts)
-    return cluster.ending.ending if is_over and cluster.ending is not None else None
+    if (ending := cluster.ending) is None:
+        return None
+    # Machines that leave in order take back what they have said. One that died before has not heard of the ending.
+    has_run_since = any(agent.ending in (None, ending.mark) for agent in cluster.agents.values())
+    is_held = cluster.coordinator is not None or any(part.lease is not None for part in cluster.parts)
+    return None if has_run_since or is_held else ending.ending
 
 
 def _part(cluster: Cluster, part: PartState, under_way: int) -> PartOnMachine:

@@ -205,6 +205,29 @@ def test_a_dead_machine_whose_parts_others_run_need_not_be_started_again(site: S
     assert told[0].startswith("host-c ")
 
 
+def test_a_dead_machine_says_nothing_of_a_part_that_another_has_opened_since(site: Site) -> None:
+    site.init()
+    said = Agent(host="host-a", pid=17, directory="/srv/crawl", parts={0: "waits for its lease", 1: "4 pages"})
+    epoch = 0
+    for part in said.parts:
+        epoch = site.open(part, A).epoch
+        site.release(part, A)
+    site.tell(A, said)
+    assert [machine.parts for machine in site.status().machines] == [[0, 1]]
+    site.open(0, B, stored=epoch)  # its directory was moved
+    site.release(0, B)
+    found = site.status()
+    assert [machine.parts for machine in found.machines] == [[1]]
+    assert (found.parts[0].says, found.parts[0].last_holder, found.parts[1].says) == (None, B, "4 pages")
+    site.open(1, B, stored=epoch)
+    site.release(1, B)
+    found = site.status()
+    silent = [msgspec.structs.replace(each, silent_s=9 * found.lease_s) for each in found.machines]
+    assert not any("has said nothing" in each for each in advice_of(msgspec.structs.replace(found, machines=silent)))
+    site.tell(A, said)  # it lives, with older copies
+    assert site.status().parts[0].says == "waits for its lease"
+
+
 def test_a_machine_that_keeps_its_leases_and_can_not_say_how_it_is_is_not_called_dead(site: Site) -> None:
     site.init()
     site.open(0, A)
@@ -238,6 +261,10 @@ def test_the_status_says_how_the_crawl_has_ended(site: Site) -> None:
     found = site.status()
     assert found.last_ending is None
     assert found.advice
+    site.ask(lambda register: register.end(EndingMark(mark="n", ending="complete")))
+    assert site.status().last_ending == "complete"  # that machine died before
+    site.tell(A, agent)  # it lives, and is about to leave
+    assert site.status().last_ending is None
 
 
 def test_another_server_process_makes_parts_unsure(site: Site) -> None:
