@@ -212,7 +212,8 @@ class Keeping:
         await asyncio.to_thread(_note_cycle, self._own, cycle, is_archived=self._archives)
         self._is_ending_cycle = False
         if self._archives:
-            _log.info("the archive begins anew: nothing in it will refer to what was written before")
+            begins = "begins anew" if cycle.first else "begins"
+            _log.info("the archive %s: nothing in it will refer to what was written before", begins)
         else:
             _log.info("the next visit of each page fetches it as a whole, because old records go")
 

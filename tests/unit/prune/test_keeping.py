@@ -280,7 +280,10 @@ def test_the_archive_begins_anew_after_a_run_that_did_not_archive(tmp_path: Path
     assert read_pruned(crawl) == Pruned(files=[], cycles=[Cycle(began=rfc3339(NOW), first=3)])
 
 
-def test_the_archive_begins_anew_if_no_run_before_archived(tmp_path: Path) -> None:
+def test_the_archive_begins_with_whole_pages_if_no_run_before_archived(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "crawler.prune.keeping")
     crawl, lately = CrawlDirectory(tmp_path), url(0, NOW - 1)
     crawl.warc.mkdir()
     for archives, is_resumed in ((False, False), (False, True), (True, False)):
@@ -290,6 +293,7 @@ def test_the_archive_begins_anew_if_no_run_before_archived(tmp_path: Path) -> No
     assert len(read_pruned(crawl).cycles) == 1
     _prepared(crawl, archives=True)
     assert len(read_pruned(crawl).cycles) == 1
+    assert caplog.messages == ["the archive begins: nothing in it will refer to what was written before"]
 
 
 def _divided(folder: Path, *names: str) -> list[CrawlDirectory]:
