@@ -14,7 +14,8 @@ from crawler.control.requests import Reload
 from crawler.copies.folder import delete_leftovers
 from crawler.disk.clearing import delete_leftovers_of_state
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import part_at, read_layout
+from crawler.disk.going_on import how_to_go_on
+from crawler.disk.layout import part_at, read_layout, whole_crawl
 from crawler.disk.unlocking import locked_to_run, locked_to_run_in_loop
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
@@ -207,8 +208,7 @@ def check_is_no_part(path: Path) -> None:
     """Raises `DirectoryRefused` for the directory of a part, which runs with all others."""
     if part_at(path) is not None:
         raise DirectoryRefused(
-            f"{path} is one part of the crawl in {path.parent}, which runs all of them: `onceover crawl --dir "
-            f"{shlex.quote(str(path.parent))}`"
+            f"{path} is one part of the crawl in {whole_crawl(path)}, which runs all of them: `{how_to_go_on(path)}`"
         )
 
 

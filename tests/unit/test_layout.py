@@ -19,8 +19,11 @@ from crawler.disk.layout import (
     whole_crawl,
     write_layout,
 )
+from crawler.library.opening import check_is_no_part
 from crawler.parts.exchange.local import NAME as LINKS
 from frontier import Part
+from tests.e2e.crawling import USAGE, assert_told
+from tests.e2e.operating import command_here
 
 
 def test_a_crawl_without_a_layout_is_not_in_parts(tmp_path: Path) -> None:
@@ -71,6 +74,17 @@ def test_a_directory_tells_which_part_it_is(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "part-0").mkdir()
     monkeypatch.chdir(tmp_path / "part-0")
     assert part_at(Path()) == Part(number=0, parts=2, lineage=1)
+
+
+def test_what_only_a_whole_crawl_can_do_is_refused_to_a_part_with_the_place_of_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_layout(tmp_path, Layout.begin(2))
+    (tmp_path / "part-0").mkdir()
+    monkeypatch.chdir(tmp_path / "part-0")
+    with pytest.raises(DirectoryRefused, match=rf"the crawl in {tmp_path}, .* `onceover crawl --dir {tmp_path}`"):
+        check_is_no_part(Path())
+    assert_told(command_here("stop", "."), USAGE, f"`onceover stop {tmp_path}` stops all")
 
 
 def test_a_part_is_in_the_directory_of_its_crawl_however_it_is_named(

@@ -1,5 +1,6 @@
 """onceover status, pause, resume, stop, checkpoint"""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -22,6 +23,7 @@ from crawler.cli.operate.options import (
 from crawler.control.replies import CrawlStatus, PartStatus, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop, TakeCheckpoint, checked_reason
 from crawler.course.text import course_rows, left_text
+from crawler.disk.layout import part_at, whole_crawl
 from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
 from crawler.operate.opening import is_of_daemon
@@ -170,6 +172,9 @@ def stop(directory: Path, now: bool, no_wait: bool, daemon: Daemon | None, as_js
 
     The command waits for that.
     """
+    if daemon is None and part_at(directory) is not None:
+        whole = shlex.quote(str(whole_crawl(directory)))
+        raise click.UsageError(f"a part that is stopped alone is started again: `onceover stop {whole}` stops all")
     with crawl_at(directory, daemon) as crawl:
         try:
             stopping = crawl.ask(Stop(now=now))

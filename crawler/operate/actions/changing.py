@@ -10,7 +10,7 @@ from crawler.control.frozen import Frozen, FrozenState, Held
 from crawler.control.replies import Checkpoint, PauseState, Reconfigured, WrittenFile
 from crawler.control.requests import Reload, Set
 from crawler.copies.freezing import Freezing
-from crawler.disk.layout import part_at
+from crawler.disk.layout import part_at, whole_crawl
 from crawler.disk.syncing import SyncFailed
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import change_settings
@@ -44,7 +44,9 @@ def _state(crawl: OperatedCrawl, paused: str | None) -> PauseState:
 async def reconfigure(crawl: OperatedCrawl, request: Set | Reload) -> Reconfigured:
     path = crawl.directory.path
     if part_at(path) is not None:
-        raise Refused(f"{path} is one part of the crawl in {path.parent}, whose settings all parts share: name that")
+        raise Refused(
+            f"{path} is one part of the crawl in {whole_crawl(path)}, whose settings all parts share: name that"
+        )
     return await change_settings(crawl.settings, crawl.directory, request, is_running=crawl.status().running)
 
 
