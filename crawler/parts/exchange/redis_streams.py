@@ -95,7 +95,9 @@ class Streams:
                 # It was closed while this was connecting.
                 with suppress(*FAILURES):
                     await close(client)
-        return int(found) if found is not None and found.isdigit() and len(found) <= _REGISTRATION_DIGITS else None
+        if found is None or not found.isdigit() or len(found) > _REGISTRATION_DIGITS:
+            return None
+        return int(found)
 
     async def write(self, part: Address, registration: int, frames: list[bytes]) -> bool:
         """Write frames for a part. Returns whether its registration stands; if not, nothing was written."""
