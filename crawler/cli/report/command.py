@@ -60,9 +60,9 @@ def report(
 ) -> int:
     """Tell what the crawl in DIR has found, whether it runs or not.
 
-    SECTION is `summary`, `hosts`, `dead-links`, `broken-anchors`, `orphans`, `unlisted`, `redirects`, `duplicates`,
-    `refused`, `slowest` or `largest`; without one, `summary` and `hosts` are shown. All records are read, which takes
-    a while if there are many.
+    SECTION is `summary`, `hosts`, `dead-links`, `broken-anchors`, `orphans`, `unlisted`, `mislisted`, `redirects`,
+    `duplicates`, `refused`, `slowest` or `largest`; without one, `summary` and `hosts` are
+    shown. All records are read, which takes a while if there are many.
     """
     if html is not None:
         if sections or as_csv or as_json or exit_code:

@@ -13,6 +13,7 @@ from crawler.operate.report.lists.forms import (
     Duplicate,
     FetchedRow,
     FoundPage,
+    MislistedUrl,
     RedirectLink,
     RefusedExample,
 )
@@ -44,6 +45,7 @@ _TABLES: Mapping[str, tuple[type[msgspec.Struct], Callable[[Report], Iterable[ms
     ),
     "orphans": (FoundPage, lambda report: () if report.orphans is None else report.orphans.pages),
     "unlisted": (FoundPage, lambda report: () if report.unlisted is None else report.unlisted.pages),
+    "mislisted": (MislistedUrl, lambda report: () if report.mislisted is None else report.mislisted.entries),
     "redirects": (RedirectLink, lambda report: () if report.redirects is None else report.redirects.links),
     "duplicates": (Duplicate, lambda report: report.duplicates or ()),
     "refused": (RefusedLine, _refused_lines),

@@ -11,12 +11,15 @@ from rich.table import Table
 from crawler.course.text import left_text
 from crawler.operate.report.forms import HostRow, HostTable, Report, Summary
 from crawler.operate.report.lists.forms import (
+    ERROR,
+    REDIRECT,
     BrokenAnchor,
     DeadLink,
     FetchedRow,
     FoundPage,
     ListName,
     Lists,
+    MislistedUrl,
     RedirectLink,
     RefusedRow,
 )
@@ -143,6 +146,8 @@ def _lists(report: Lists) -> Iterator[tuple[ListName, str, Iterable[str], str]]:
         yield "orphans", "orphans", map(_found_line, report.orphans.pages), ""
     if report.unlisted is not None:
         yield "unlisted", "unlisted pages", map(_found_line, report.unlisted.pages), ""
+    if report.mislisted is not None:
+        yield "mislisted", "mislisted URLs", _mislisted(report.mislisted.entries), ""
     if report.redirects is not None:
         yield "redirects", "redirects", _redirects(report.redirects.links), " links"
     if report.duplicates is not None:
@@ -190,7 +195,8 @@ def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:
 def unknown(report: Lists, name: str) -> list[str]:
     """What nobody knows of the rows of a list; nothing if all is known."""
     linked = {"dead-links": report.dead_links, "redirects": report.redirects}.get(name)
-    anchors, orphans, unlisted = report.broken_anchors, report.orphans, report.unlisted
+    anchors, orphans = report.broken_anchors, report.orphans
+    listing = {"unlisted": report.unlisted, "mislisted": report.mislisted}.get(name)
     if linked is not None and linked.links and not linked.is_whole:
         return ["Only the page is known where each was found first, because the crawl ran without output.link_details."]
     if name == "broken-anchors" and anchors is not None and not anchors.pages:
@@ -198,16 +204,27 @@ def unknown(report: Lists, name: str) -> list[str]:
     if name == "orphans" and orphans is not None and orphans.unread:
         pages = number_of(orphans.unread, "page was", "pages were")
         return [f"This needs the links of all pages, but {pages} {_WITHOUT_LINKS}"]
-    if name == "unlisted" and unlisted is not None and unlisted.unread:
-        sitemaps = number_of(unlisted.unread, "sitemap was", "sitemaps were")
+    if listing is not None and listing.unread:
+        sitemaps = number_of(listing.unread, "sitemap was", "sitemaps were")
         return [f"This needs what all sitemaps name, but {sitemaps} {_WITHOUT_LINKS}"]
-    if name == "unlisted" and unlisted is not None and not unlisted.sitemaps:
+    if listing is not None and not listing.sitemaps:
         return ["No sitemap that names a page was read with output.link_details."]
     return []
 
 
 def _found_line(row: FoundPage) -> str:
     return f"{row.url}  {row.kind}" + ("" if row.via is None else f" in {row.via}")
+
+
+def _mislisted(entries: Iterable[MislistedUrl]) -> Iterator[str]:
+    """Each sitemap, then what it should not name."""
+    sitemap = None
+    for each in entries:
+        if each.sitemap != sitemap:
+            sitemap = each.sitemap
+            yield sitemap
+        to = "" if each.leads_to is None else f" -> {each.leads_to}"
+        yield f"    {why_mislisted(each)}  {each.url}{to}"
 
 
 def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
@@ -254,7 +271,18 @@ def _fetched_line(row: FetchedRow) -> str:
 
 def dead_answer(link: DeadLink) -> str:
     """A redirect that leads somewhere is not dead itself."""
-    return answer(link.status, link.reason) + (" without a Location" if link.status in REDIRECTS else "")
+    return _with_fault(answer(link.status, link.reason), link.status)
+
+
+def why_mislisted(entry: MislistedUrl) -> str:
+    """The status of an error or of a redirect says more than that it is one."""
+    if entry.reason == ERROR:
+        return _with_fault(answer(entry.status, entry.reason), entry.status)
+    return answer(entry.status, entry.reason) if entry.reason == REDIRECT else entry.reason
+
+
+def _with_fault(said: str, status: int | None) -> str:
+    return said + (" without a Location" if status in REDIRECTS else "")
 
 
 def answer(status: int | None, reason: str | None) -> str:

@@ -15,7 +15,7 @@ from crawler.operate.report.lists.forms import (
     RedirectLink,
     RefusedRow,
 )
-from crawler.operate.report.text import dead_answer, robots_text, unknown
+from crawler.operate.report.text import dead_answer, robots_text, unknown, why_mislisted
 from crawler.status import size
 
 _REDIRECT_COLUMNS: Final = ("Status", "URL", "Leads to", "Answer there", "On the page", "Link")
@@ -38,6 +38,14 @@ def sections(report: Lists) -> Iterator[Section]:
     if report.unlisted is not None:
         empty = "".join(unknown(report, "unlisted")) or "There are none."
         yield "unlisted", "Pages that no sitemap names", _found(report.unlisted.pages), empty
+    if report.mislisted is not None:
+        wrong = (
+            (url(each.url), Cell(text(why_mislisted(each))), url(each.leads_to), url(each.sitemap))
+            for each in report.mislisted.entries
+        )
+        shown = _table(("URL", "Why", "Leads to", "In"), wrong)
+        empty = "".join(unknown(report, "mislisted")) or "There are none."
+        yield "mislisted", "URLs that sitemaps should not name", shown, empty
     if report.redirects is not None:
         shown = _table(_REDIRECT_COLUMNS, _redirect_rows(report.redirects.links))
         yield "redirects", "Redirects", shown, "There are none."

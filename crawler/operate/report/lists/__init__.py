@@ -7,7 +7,9 @@
     linking     every page that links to an error, or to a redirect; on disk
     broken_anchors  links to parts of pages that are not there
     orphans     pages to which no page links
+    sitemaps    what sitemaps name
     unlisted    pages that no sitemap names
+    mislisted   URLs that a sitemap should not name
     duplicates  pages that are the same, or almost, or that say so
     most        the slowest and the largest URLs
     refusals    why links were refused, with examples

@@ -1,12 +1,24 @@
 """What the lists of a report hold."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 ListName = Literal[
-    "dead-links", "broken-anchors", "orphans", "unlisted", "redirects", "duplicates", "refused", "slowest", "largest"
+    "dead-links",
+    "broken-anchors",
+    "orphans",
+    "unlisted",
+    "mislisted",
+    "redirects",
+    "duplicates",
+    "refused",
+    "slowest",
+    "largest",
 ]
+
+REDIRECT: Final = "redirect"
+ERROR: Final = "error"
 
 
 class DeadLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +99,31 @@ class UnlistedList(msgspec.Struct, frozen=True, kw_only=True):
     pages: list[FoundPage]
 
 
+class MislistedUrl(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL that a sitemap names, although it should not."""
+
+    url: str
+    """As the sitemap has it."""
+    reason: str
+    """`redirect`; `error`, which is an answer; `noindex`; `canonical`, of a page that names another one; or why it was
+    not fetched, such as `robots`, `out-of-scope` or `dns`."""
+    status: int | None
+    """None if there was no answer."""
+    leads_to: str | None
+    """Where redirects lead in the end, or the canonical URL that the page names."""
+    sitemap: str
+
+
+class MislistedList(msgspec.Struct, frozen=True, kw_only=True):
+    """All URLs that sitemaps name, although they should not, for each sitemap."""
+
+    sitemaps: int
+    """As of an `UnlistedList`."""
+    unread: int
+    """Likewise."""
+    entries: list[MislistedUrl]
+
+
 class RedirectLink(msgspec.Struct, frozen=True, kw_only=True):
     """A link from a page to a URL that redirects."""
 
@@ -162,6 +199,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     broken_anchors: BrokenAnchorList | None = None
     orphans: OrphanList | None = None
     unlisted: UnlistedList | None = None
+    mislisted: MislistedList | None = None
     redirects: RedirectList | None = None
     duplicates: list[Duplicate] | None = None
     refused: list[RefusedRow] | None = None

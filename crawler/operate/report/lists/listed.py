@@ -1,5 +1,6 @@
 """What is read of each record."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -46,8 +47,20 @@ def is_html_page(listed: Listed) -> bool:
     return counts_as_page(listed) and listed.content_type in _HTML
 
 
-def named_in_sitemap(listed: Listed) -> list[str]:
-    """What a page names as a sitemap does, in canonical form. A feed does so if robots.txt, or another sitemap, has
-    named it as a sitemap (https://www.sitemaps.org/protocol.html#otherformats)."""
+def name_of(link: LinkDetail) -> str:
+    """The name under which the crawl knows what a link leads to."""
+    return link.canonical or link.url
+
+
+def named_in_sitemap(listed: Listed) -> list[LinkDetail]:
+    """What a page names as a sitemap does. A feed does so if robots.txt, or another sitemap, has named it as a sitemap
+    (https://www.sitemaps.org/protocol.html#otherformats)."""
     kinds = _IN_FEEDS if listed.kind == LinkKind.SITEMAP else _IN_SITEMAPS
-    return [link.canonical or link.url for link in listed.link_details or () if link.kind in kinds]
+    return [link for link in listed.link_details or () if link.kind in kinds]
+
+
+def other_canonical(listed: Listed, canonical: Callable[[str], str]) -> str | None:
+    """The URL that a page names as its canonical one; None if it names none, or itself."""
+    if listed.canonical is None or canonical(listed.canonical) == canonical(listed.url):
+        return None
+    return listed.canonical

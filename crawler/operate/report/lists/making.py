@@ -14,6 +14,7 @@ from crawler.operate.report.lists.forms import (
     DeadLinkList,
     ListName,
     Lists,
+    MislistedList,
     OrphanList,
     RedirectList,
     UnlistedList,
@@ -21,9 +22,11 @@ from crawler.operate.report.lists.forms import (
 from crawler.operate.report.lists.last_visits import LastVisits
 from crawler.operate.report.lists.linking import Linking, dead_links, is_named_by_robots, redirects
 from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.mislisted import Mislisted
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.lists.orphans import Orphans
 from crawler.operate.report.lists.refusals import Refusals
+from crawler.operate.report.lists.sitemaps import Sitemaps
 from crawler.operate.report.lists.temporary import temporary_database
 from crawler.operate.report.lists.unlisted import Unlisted
 from crawler.page import LinkKind
@@ -32,7 +35,8 @@ from crawler.write.records import extents_now, read_extents
 SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
 MOST: Final = 10
 """How many of the slowest and the largest are listed, if nobody says."""
-_WITH_ENDINGS: Final = {"dead-links", "redirects", "broken-anchors", "orphans"}
+_WITH_ENDINGS: Final = {"dead-links", "redirects", "broken-anchors", "orphans", "mislisted"}
+_WITH_SITEMAPS: Final = {"unlisted", "mislisted"}
 _WITH_LINKS: Final = {"dead-links", "redirects"}
 _Row = TypeVar("_Row")
 SitemapsOf = Callable[[Iterable[str]], Iterable[tuple[str, Iterable[str]]]]
@@ -81,7 +85,9 @@ class _Making:
         self._dead = self._redirecting = 0
         self._broken = BrokenAnchors(database, canonical, self._endings)
         self._orphans = Orphans(database, canonical, self._endings, seeds if "orphans" in self._wanted else ())
-        self._unlisted = Unlisted(database, canonical)
+        self._sitemaps = Sitemaps(database, canonical)
+        self._unlisted = Unlisted(database, canonical, self._sitemaps)
+        self._mislisted = Mislisted(database, canonical, self._endings, self._sitemaps)
         self._duplicates = Duplicates(database, canonical)
         self._refusals = Refusals()
         self._slowest = Most(most, lambda listed: listed.duration_s)
@@ -92,6 +98,7 @@ class _Making:
             "broken-anchors": self._broken.add,
             "orphans": self._orphans.add,
             "unlisted": self._unlisted.add,
+            "mislisted": self._mislisted.add,
             "duplicates": self._duplicates.add,
             "refused": self._refusals.add,
             "slowest": self._slowest.add,
@@ -99,6 +106,7 @@ class _Making:
         }
         needs_endings = not self._wanted.isdisjoint(_WITH_ENDINGS)
         takes = [self._endings.add] if needs_endings else []
+        takes += [] if self._wanted.isdisjoint(_WITH_SITEMAPS) else [self._sitemaps.add]
         takes += [take for name, take in takers.items() if name in self._wanted]
         for listed in self._records.all():
             if self._records.is_current(listed):
@@ -127,7 +135,7 @@ class _Making:
             self._linking.take_back(named_by[robots_txt].difference(map(self._canonical, sitemaps)))
 
     def lists(self, limit: int | None) -> Lists:
-        broken, orphans, unlisted = self._broken, self._orphans, self._unlisted
+        broken, orphans, sitemaps = self._broken, self._orphans, self._sitemaps
         more: dict[str, int] = {}
 
         def first(name: ListName, rows: Iterator[_Row]) -> list[_Row]:
@@ -147,7 +155,10 @@ class _Making:
             ),
             "orphans": lambda: OrphanList(unread=orphans.unread, pages=first("orphans", orphans.rows())),
             "unlisted": lambda: UnlistedList(
-                sitemaps=unlisted.sitemaps, unread=unlisted.unread, pages=first("unlisted", unlisted.rows())
+                sitemaps=sitemaps.count, unread=sitemaps.unread, pages=first("unlisted", self._unlisted.rows())
+            ),
+            "mislisted": lambda: MislistedList(
+                sitemaps=sitemaps.count, unread=sitemaps.unread, entries=first("mislisted", self._mislisted.rows())
             ),
             "redirects": lambda: RedirectList(
                 urls=self._redirecting,

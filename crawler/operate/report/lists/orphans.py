@@ -6,7 +6,7 @@ from typing import Final
 
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.forms import FoundPage
-from crawler.operate.report.lists.listed import Listed, is_html_page, named_in_sitemap
+from crawler.operate.report.lists.listed import Listed, is_html_page, name_of, named_in_sitemap
 from crawler.operate.report.lists.temporary import add_tables
 from crawler.page import LinkKind
 
@@ -51,10 +51,10 @@ class Orphans:
             row = name, listed.url, listed.kind, listed.via
             self._database.execute("INSERT OR REPLACE INTO html VALUES (?, ?, ?, ?)", row)
         for named in named_in_sitemap(listed):
-            self._database.execute(_NAME, (named,))
+            self._database.execute(_NAME, (name_of(named),))
         for link in listed.link_details or ():
             if link.kind in _LINKS:
-                self._database.execute(_LINK, (link.canonical or link.url, name))
+                self._database.execute(_LINK, (name_of(link), name))
 
     def rows(self) -> Iterator[FoundPage]:
         """In the order of URLs; none if the links of any page are unknown."""

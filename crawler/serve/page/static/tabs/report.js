@@ -18,6 +18,8 @@ const LISTS = {
     (each) => [each.page, each.url, link(each)]],
   orphans: ["Orphan pages", ...foundPages()],
   unlisted: ["Pages that no sitemap names", ...foundPages()],
+  mislisted: ["URLs that sitemaps should not name", [["URL", "wide"], ["Why"], ["Leads to", "wide"], ["In", "wide"]],
+    (each) => [each.url, whyMislisted(each), each.leads_to ?? "–", each.sitemap]],
   redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"], ["Page", "wide"], ["Link", "wide"]],
     (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason), each.page ?? "–", link(each)]],
   duplicates: ["Duplicates", [["URL", "wide"], ["Same as", "wide"], ["By"], ["Bytes", "number"]],
@@ -38,6 +40,7 @@ function fetched() {
 }
 
 const answer = (status, reason) => String(status ?? reason ?? "–");
+const whyMislisted = ({ reason, status }) => (["redirect", "error"].includes(reason) ? answer(status) : reason);
 const link = (each) => (each.anchor ? `"${each.anchor}"` : each.kind ?? "–");
 
 export function report(name, search) {
@@ -73,7 +76,7 @@ export function report(name, search) {
 
 function rowsOf(found, key) {
   const rows = found[key.replaceAll("-", "_")];
-  return rows.links ?? rows.pages ?? rows;
+  return rows.links ?? rows.pages ?? rows.entries ?? rows;
 }
 
 /** Save a list, as far as the daemon tells it. */
@@ -102,10 +105,11 @@ function whole(found) {
 }
 
 /** Why nobody knows the rows of a list. */
-function unknown({ orphans, unlisted }) {
+function unknown({ orphans, unlisted, mislisted }) {
+  const listing = unlisted ?? mislisted;
   if (orphans?.unread) return `This needs the links of all pages, but ${count(orphans.unread)} were fetched without output.link_details: set it, and crawl anew.`;
-  if (unlisted?.unread) return `This needs what all sitemaps name, but ${count(unlisted.unread)} were fetched without output.link_details: set it, and crawl anew.`;
-  return unlisted?.sitemaps === 0 ? "No sitemap that names a page was read with output.link_details." : null;
+  if (listing?.unread) return `This needs what all sitemaps name, but ${count(listing.unread)} were fetched without output.link_details: set it, and crawl anew.`;
+  return listing?.sitemaps === 0 ? "No sitemap that names a page was read with output.link_details." : null;
 }
 
 function list(found, key) {
