@@ -19,7 +19,13 @@ VALUES = (
     b" 123456789012345",
     b" " + b"x" * 9000,
 )
-FRAMING = (b"Content-Length: 5", b"content-length:0005\t", b"Transfer-Encoding: chunked", b"Connection: Close")
+FRAMING = (
+    b"Content-Length: 5",
+    b"content-length:0005\t",
+    b"Transfer-Encoding: chunked",
+    b"Connection: Close",
+    b"Connection: Upgrade, Keep-Alive",
+)
 """Without such lines, no head with a body is plain."""
 
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Raised with each change of the arguments or results. */
-#define VERSION 1
+#define VERSION 2
 
 enum { LONGEST = 16 * 1024, LENGTH_DIGITS = 15, STATUS_LINE = sizeof("HTTP/1.1 200") - 1 };
 
@@ -143,7 +143,7 @@ read_lines(const char *at, const char *end, head *found)
     while (!begins(at, end, "\r\n")) {
         part name, value;
         at = read_line(at, end, &name, &value);
-        if (at == NULL || is_word(name, "upgrade") || is_word(name, "proxy-connection"))
+        if (at == NULL || is_word(name, "proxy-connection"))
             return 0;
         found->lines++;
         if (is_word(name, "content-length"))
@@ -166,8 +166,10 @@ is_clear(const head *found, long long *length, int *should_close)
     int has_body = found->status != 204 && found->status != 205 && found->status != 304;
     if (stated->count > 1 || connection->count > 1 || coding->count > 1)
         return 0;
-    int closes = is_word(connection->value, "close"), is_kept = is_word(connection->value, "keep-alive");
-    if (connection->value.length > 0 && !closes && !is_kept)
+    part wish = connection->value;
+    int closes = is_word(wish, "close") || is_word(wish, "upgrade, close");
+    int is_kept = is_word(wish, "keep-alive") || is_word(wish, "upgrade, keep-alive");
+    if (wish.length > 0 && !closes && !is_kept && !is_word(wish, "upgrade"))
         return 0;
     *should_close = found->minor == 1 ? closes : !is_kept;
     *length = 0;

@@ -24,7 +24,7 @@ try:
 except ImportError:
     IS_COMPILED = False  # the extension is optional
 else:
-    IS_COMPILED = getattr(compiled, "VERSION", 0) == 1  # False if it was compiled from older code
+    IS_COMPILED = getattr(compiled, "VERSION", 0) == 2  # False if it was compiled from older code
 
 _SOUND = re.compile(
     rb"HTTP/1\.[01] [0-9]{3}(?: [^\r\n\0]*)?\r\n(?:[-!#$%&'*+.^_`|~0-9A-Za-z]+:[^\r\n\0]*\r\n|[ \t][^\r\n\0]*\r\n)*\r\n"
@@ -45,7 +45,9 @@ _MAX_PLAIN_BYTES: Final = 16 * 1024
 _MAX_LENGTH_DIGITS: Final = 15
 _WITHOUT_BODY = frozenset({b"204", b"205", b"304"})
 """Statuses without a body, whatever the head announces. For a 205, aiohttp and curl wait for one; browsers do not."""
-_FRAMING = frozenset({b"upgrade", b"proxy-connection"})
+_CONNECTION = frozenset({b"", b"close", b"keep-alive", b"upgrade", b"upgrade, close", b"upgrade, keep-alive"})
+"""Values of the header Connection in plain heads. Apache offers HTTP/2 with the last three; a response to us, who have
+not asked for it, stays what it is (RFC 9110, section 7.8)."""
 
 
 def end_of_head(received: bytes, searched: int = 0, /) -> int | None:
@@ -210,13 +212,13 @@ def read_plain_head_in_python(received: bytes, /) -> PlainHead | None:
         return None
     length = b"0" if is_chunked else named.get(b"content-length", b"" if has_body else b"0")
     connection = named.get(b"connection", b"").lower()
-    is_clear = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and connection in (b"", b"close", b"keep-alive")
-    if not is_clear or not named.keys().isdisjoint(_FRAMING) or (len(named) < len(lines) and _repeats_framing(lines)):
+    is_clear = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and connection in _CONNECTION
+    if not is_clear or b"proxy-connection" in named or (len(named) < len(lines) and _repeats_framing(lines)):
         return None
     if minor == b"1":
-        version, should_close = HttpVersion11, connection == b"close"
+        version, should_close = HttpVersion11, connection.endswith(b"close")
     else:
-        version, should_close = HttpVersion10, connection != b"keep-alive"
+        version, should_close = HttpVersion10, not connection.endswith(b"keep-alive")
     if is_chunked and b"content-length" in named:
         should_close = True  # there are two lengths, and a proxy may have taken the other one
     phrase = "" if reason is None else reason.decode("utf-8", "surrogateescape")

@@ -314,12 +314,14 @@ async def test_chunks_of_nothing_that_break_are_a_failure_to_speak_http(fetchers
         head(b"Transfer-Encoding : Chunked"),
         head(b"Transfer-Encoding: identity, chunked,"),
         head(b"Transfer-Encoding: chunked", b"no colon"),
+        head(b"Transfer-Encoding: chunked", b"Upgrade: h2,h2c", b"Connection: Upgrade, Keep-Alive"),
     ],
 )
-async def test_a_body_behind_a_head_that_is_mended_may_have_odd_chunks(odd: bytes) -> None:
+async def test_a_body_behind_a_head_that_is_mended_or_offers_http_2_may_have_odd_chunks(odd: bytes) -> None:
     received = Received(odd + b"5\nhello\n0\n\n")
     assert (received.body, received.has_ended, received.broken) == (b"hello", True, None)
     assert not received.is_reusable
+    assert Received(odd + b"5 ; a=b\r\nhello\r\n0\r\n\r\n").body == b"hello"
     assert Received(odd + WHOLE).is_reusable
 
 
@@ -327,6 +329,7 @@ async def test_a_body_behind_a_head_that_is_mended_may_have_odd_chunks(odd: byte
     "odd",
     [
         b"Upgrade: h2c\r\nConnection: Upgrade, Keep-Alive",
+        b"Upgrade: h2c\r\nConnection: Upgrade, X-Any",
         b"Connection: keep-alive, close",
         b"X-Any: 1\r\n 2",
         b"Transfer-Encoding: chunked",

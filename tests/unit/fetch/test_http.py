@@ -227,7 +227,12 @@ async def test_a_reason_may_be_anything_and_is_archived_as_it_came(reason: bytes
 
 @pytest.mark.parametrize(
     "framing",
-    [b"Content-Length: 5", b"Upgrade: h2c", b"Upgrade: h2c\r\nContent-Length: 5", b"Transfer-Encoding: chunked"],
+    [
+        b"Content-Length: 5",
+        b"Connection: a, b",
+        b"Connection: a, b\r\nContent-Length: 5",
+        b"Transfer-Encoding: chunked",
+    ],
 )
 async def test_nobody_waits_for_the_body_of_a_205_whatever_its_head_says(framing: bytes) -> None:
     answered = await page_of([head(framing, status=b"205 Reset Content"), HANG])
@@ -247,7 +252,7 @@ async def test_informational_responses_are_passed_over() -> None:
         head(b"Content-Length: 3", b"Transfer-Encoding: chunked", status=b"103 Early Hints"),
     ],
 )
-@pytest.mark.parametrize("framing", [b"Content-Length: 5", b"X-Any: 1", b"Content-Length: 5\r\nUpgrade: h2c"])
+@pytest.mark.parametrize("framing", [b"Content-Length: 5", b"X-Any: 1", b"Content-Length: 5\r\nConnection: a, b"])
 async def test_what_an_informational_response_says_of_the_connection_is_not_for_the_final_one(
     hint: bytes, framing: bytes
 ) -> None:
