@@ -70,15 +70,15 @@ async def adopt(loaded: Loaded, parts: Sequence[int], directory: Path | None) ->
     """Adopt the parts: make them anew where a machine has room, or go on from the directories that a machine has.
     Raises as `losses` does."""
     await losses(loaded, parts, directory)
-    async with reached(loaded) as there:
+    async with reached(loaded) as (_, register):
         if directory is None:
             for part in parts:
-                _check(part, await there.register.adopt(part, is_made=False))
+                _check(part, await register.adopt(part, is_made=False))
             return ClusterAdopted(parts=list(parts))
         with CrawlDirectory(directory, to="change") as locked:
             machine = MachineDirectory(locked)
             for part in parts:
-                adopted = await there.register.adopt(part, is_made=True)
+                adopted = await register.adopt(part, is_made=True)
                 _check(part, adopted)
                 _set_lineage(directory, part, adopted.lineage)
                 machine.adopt(part, epoch=adopted.epoch, lineage=adopted.lineage)
@@ -102,9 +102,9 @@ def _check(part: int, answer: object) -> None:
 async def stop_cluster(loaded: Loaded, *, now: bool) -> ClusterStopping:
     """Let all machines finish what is in flight, or drop it, and end. Each obeys as soon as it reads the register.
     Raises `ConfigError` and `Refused`."""
-    async with reached(loaded, also_full=True) as found:
-        cluster = await found.register.read()
-        await found.register.end(EndingMark(mark=secrets.token_hex(8), ending=Ending.SIGNAL, now=now))
+    async with reached(loaded, also_full=True) as (_, register):
+        cluster = await register.read()
+        await register.end(EndingMark(mark=secrets.token_hex(8), ending=Ending.SIGNAL, now=now))
     held = [state for state in cluster.parts if state.lease is not None]
     return ClusterStopping(
         machines=sorted({state.lease.holder for state in held if state.lease is not None}),

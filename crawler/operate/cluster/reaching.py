@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from config import ConfigError, Loaded
 from crawler.cluster.values import Forgotten
 from crawler.codes.exit_codes import FAILED
@@ -18,14 +16,6 @@ from crawler.disk.layout import read_layout
 from crawler.operate.refused import Refused
 from crawler.wiring.components.exchanging import checked_redis
 from crawler.wiring.configuration import load
-
-
-class Reached(msgspec.Struct, frozen=True):
-    """A server of Redis, and the crawl that uses a prefix there."""
-
-    client: Any
-    register: Any
-    """A `Register`."""
 
 
 def settings_of_machine(directory: Path, settings: Sequence[str] = ()) -> Loaded:
@@ -59,16 +49,16 @@ def _load(file: Path | None, exchange: Mapping[str, object], settings: Sequence[
 
 
 @asynccontextmanager
-async def reached(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator[Reached]:
-    """The crawl that uses the server and the prefix of `[exchange]`. With `also_full`, its memory may be full, so that
-    it refuses most writes. Raises `ConfigError` if the server can't be used,
-    and `Refused` if it knows no such crawl, or fails."""
+async def reached(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator[tuple[Any, Any]]:
+    """A client of the server of `[exchange]`, and the `Register` of the crawl that uses the prefix there. With
+    `also_full`, its memory may be full, so that it refuses most writes. Raises `ConfigError` if the server can't be
+    used, and `Refused` if it knows no such crawl, or fails."""
     async with server_of(loaded, also_full=also_full) as client:
         generation = await generation_at(client, loaded)
         if generation is None:
             raise _unknown(loaded)
         try:
-            yield Reached(client, register_at(client, loaded, generation))
+            yield client, register_at(client, loaded, generation)
         except Forgotten as error:
             raise _unknown(loaded) from error
 

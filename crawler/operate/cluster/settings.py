@@ -44,14 +44,14 @@ async def change_stopped(path: Path, request: Set | Reload) -> Reconfigured:
     `DirectoryRefused` and `Refused`."""
     with lock_directory(path, to_change=True):
         directory = CrawlDirectory(path)
-        async with reached(settings_of_machine(path)) as there:
-            cluster: Cluster = await there.register.read()
+        async with reached(settings_of_machine(path)) as (_, register):
+            cluster: Cluster = await register.read()
             home = MachineDirectory(directory)
             _check(path, home, cluster)
             _check_file(directory, home, cluster.identity, request)
             if isinstance(request, Set):
                 home.learn(cluster)
-            stored = _RegisteredSettings(directory, request, register=there.register, home=home, cluster=cluster)
+            stored = _RegisteredSettings(directory, request, register=register, home=home, cluster=cluster)
             return await change_settings(stored, directory, request, is_running=False)
 
 

@@ -17,10 +17,10 @@ from crawler.status import duration
 
 async def read_status(loaded: Loaded) -> ClusterStatus:
     """The crawl that `[exchange]` names. Raises `ConfigError` and `Refused`."""
-    async with reached(loaded, also_full=True) as there:
-        cluster: Cluster = await there.register.read()
+    async with reached(loaded, also_full=True) as (client, register):
+        cluster: Cluster = await register.read()
         prefix = f"{loaded.config.exchange.prefix}:{cluster.identity.generation}"
-        under_way = await _under_way(there.client, prefix, cluster.identity.parts)
+        under_way = await _under_way(client, prefix, cluster.identity.parts)
     exchange, identity = loaded.config.exchange, cluster.identity
     status = ClusterStatus(
         url=exchange.url,
