@@ -39,10 +39,7 @@ def _refused_lines(report: Report) -> Iterator[RefusedLine]:
 _TABLES: Mapping[str, tuple[type[msgspec.Struct], Callable[[Report], Iterable[msgspec.Struct]]]] = {
     "hosts": (HostRow, lambda report: report.hosts.rows),
     "dead-links": (DeadLink, lambda report: () if report.dead_links is None else report.dead_links.links),
-    "broken-anchors": (
-        BrokenAnchor,
-        lambda report: () if report.broken_anchors is None else report.broken_anchors.links,
-    ),
+    "broken-anchors": (BrokenAnchor, lambda report: report.broken_anchors.links if report.broken_anchors else ()),
     "orphans": (FoundPage, lambda report: () if report.orphans is None else report.orphans.pages),
     "unlisted": (FoundPage, lambda report: () if report.unlisted is None else report.unlisted.pages),
     "mislisted": (MislistedUrl, lambda report: () if report.mislisted is None else report.mislisted.entries),
