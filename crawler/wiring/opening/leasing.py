@@ -59,9 +59,9 @@ def _share_pace(
         frontier,
         table,
         pace_groups(config, lambda: live().loaded.config),
-        prerequisite_of=lambda url: live().robots.prerequisite(url),
-        rest_alone_of=lambda url: live().engine.rest_alone_s(url),
-        host_rest_of=lambda queue_key: live().engine.host_rest_s(queue_key),
+        prerequisite_of=lambda url: live().robots.prerequisite(url),  # noqa: PLW0108 - made later
+        rest_alone_of=lambda url: live().engine.rest_alone_s(url),  # noqa: PLW0108 - made later
+        host_rest_of=lambda queue_key: live().engine.host_rest_s(queue_key),  # noqa: PLW0108 - made later
     )
 
 

@@ -143,7 +143,7 @@ async def test_a_recovery_hears_signals_while_it_reads_what_tells_nothing_new(
 ) -> None:
     """Visits at which pages had not changed, and records of visits without links."""
     monkeypatch.setattr("crawler.wiring.recovery.entries.BATCH_SIZE", 10)
-    for room in ("settled", "recover"):
+    for room in ("settled", "output_links"):
         monkeypatch.setattr(f"crawler.wiring.recovery.{room}.NUMBERS_TOLD", 20)
     loaded, crawl = configured(tmp_path)
     write_visits(crawl, 200)
