@@ -28,7 +28,7 @@ from crawler.fetch.robots.status import (
     status_after,
 )
 from crawler.fetch.singleflight import SingleFlight
-from crawler.page import REFUSALS, SITEMAP, Failure, Fetched, Link, Page, Redirect, Request, Verdict
+from crawler.page import REFUSALS, SITEMAP, Answer, Failure, Fetched, Link, Page, Redirect, Request, Verdict
 from crawler.seams import Fetches, Robots
 from crawler.url.hosts import name_of_site
 from crawler.url.urls import Target, UrlReader, origin_of, site_of
@@ -180,7 +180,7 @@ class RobotsTxt:
                 origin, RobotsStatus(expires_at=expires_at, refused=response.kind, message=response.message)
             )
         now = self._clock()
-        pause_s = None if isinstance(response, Failure) else self._read_retry_after(response.header("Retry-After"), now)
+        pause_s = self._read_retry_after(retry_after_of(response), now)
         if isinstance(response, Redirect) and hop.redirects < MAX_REDIRECTS:
             target = target_of(response, hop.url)
             if target is not None:
@@ -264,6 +264,12 @@ def _is_long(status: RobotsStatus | None) -> bool:
 def host_name(url: str, /) -> str:
     """The name that all servers of the URL's host share, whatever their ports."""
     return name_of_site(site_of(url))
+
+
+def retry_after_of(response: Fetched, /) -> str | None:
+    """The header Retry-After, also of an answer that then broke off."""
+    answer = response if isinstance(response, Answer) else response.response
+    return None if answer is None else answer.header("Retry-After")
 
 
 def has_reached(response: Fetched, /) -> bool:

@@ -18,6 +18,7 @@ from crawler.fetch.robots.robots_txt import (
     has_reached,
     host_name,
     must_repeat,
+    retry_after_of,
     target_of,
 )
 from crawler.fetch.robots.status import CLOCK_STEP_S, path_to_match
@@ -134,12 +135,11 @@ class TdmFiles:
         else:
             self._hops.pop(origin, None)
             self._known.put(origin, _Known(_status(response, now)))
-        retry_after = None if isinstance(response, Failure) else response.header("Retry-After")
         return msgspec.structs.replace(
             _UNKNOWN,
             asked=has_reached(response),
             duration_s=response.duration_s,
-            pause_s=self._read_retry_after(retry_after, now),
+            pause_s=self._read_retry_after(retry_after_of(response), now),
         )
 
     def _fresh(self, origin: str) -> _Known | None:

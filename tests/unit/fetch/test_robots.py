@@ -521,6 +521,13 @@ async def test_retry_after_is_obeyed_up_to_the_limit_of_the_crawl(header: str, w
     assert (await world.allows("/x")).retry_after_s == wait_s
 
 
+async def test_a_host_rests_as_it_asks_also_if_its_answer_then_breaks_off() -> None:
+    head = page(Retry_After="90")
+    world = World(msgspec.structs.replace(failure(FailureKind.DISCONNECTED), answered=True, response=head))
+    verdict = await world.robots.allows("http://a.test/x")
+    assert (verdict.asked, verdict.pause_s, verdict.retry_after_s) == (True, 90.0, 90.0)
+
+
 async def test_retry_after_is_obeyed_up_to_a_day_whatever_the_limit_of_the_crawl() -> None:
     world = World(page(status=503, Retry_After="99999999"), lifetimes=RobotsLifetimes(max_retry_after_s=9 * DAY_S))
     assert (await world.allows("/x")).retry_after_s == DAY_S

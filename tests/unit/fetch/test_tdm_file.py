@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,6 +177,23 @@ async def test_what_can_not_be_had_says_nothing_for_a_while(answer: Fetched, kee
     world.now = START + keep_s + 10
     world.answers[FILE] = page(json.dumps(RULES).encode())
     assert await world.said("/directory-b/") == [RESERVED, POLICY]
+
+
+async def test_a_host_rests_as_it_asks_also_if_its_answer_then_breaks_off() -> None:
+    head = msgspec.structs.replace(page(b""), headers=[(b"Retry-After", b"90")])
+    broken = Failure(
+        url=FILE,
+        kind=FailureKind.DISCONNECTED,
+        message="it broke off",
+        fetched_at=START,
+        duration_s=0.25,
+        answered=True,
+        response=head,
+    )
+    world = World({FILE: broken})
+    await world.files.allows("http://a.test/")
+    verdict = await world.files.allows("http://a.test/")
+    assert (verdict.asked, verdict.pause_s) == (True, 90.0)
 
 
 async def test_a_restart_asks_no_host_again() -> None:
