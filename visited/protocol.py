@@ -73,6 +73,9 @@ class VisitedStats(msgspec.Struct, frozen=True, kw_only=True):
     """Standard deviation of `false_positive_rate` if that is an estimate; 0 if it follows from the fill."""
     lost_sigma: float = 0.0
     """Standard deviation of the true loss from `expected_lost`."""
+    shared: str | None = None
+    """A name of the set on its server, if other crawls or parts share it: all figures but those of this process are of
+    the whole set, which each of them tells."""
     details: dict[str, float | int | str] = {}
     """Figures of this backend alone, such as leaves and splits."""
 

@@ -85,6 +85,7 @@ class TestRemote(SharingTests, AnswerTests, RandomCallTests):
         visited = self.make_sharing()
         await visited.add_many(urls_of(0, 1_000))
         assert visited.has_many(urls_of(990, 1_010)) == [True] * 10 + [False] * 10
+        assert visited.describe().shared == f"{{onceover:visited:{self.share}}}"
         assert await visited.add_many(urls_of(1_000, 1_002)) == [True] * 2
         await visited.aclose()
 
@@ -96,6 +97,7 @@ async def test_a_set_that_belongs_to_nobody_leaves_nothing(shared_server: RedisS
             visited = make(name, shared_server.url, {})
             await visited.add_many(urls_of(0, 3_000))
             per_url = visited.describe().server_bytes / 3_000
+            assert visited.describe().shared is None
             low, high = {"redis-exact": (9, 14), "redis-dsbf": (14, 30)}.get(
                 name, (45, 140)
             )  # Valkey 9 packs hash tables more tightly

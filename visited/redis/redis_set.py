@@ -172,6 +172,7 @@ class RedisSet:
             fill=accuracy.fill,
             false_positive_rate=accuracy.rate,
             expected_lost=accuracy.lost,
+            shared=self._place.tag if self._is_shared else None,
             details={
                 **accuracy.details,
                 "connected": int(self._channel.is_connected),

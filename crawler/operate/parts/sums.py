@@ -57,27 +57,40 @@ def same_of_all(texts: Mapping[int, str | None]) -> str | None:
 
 def sum_visited(parts: Sequence[VisitedStats]) -> VisitedStats:
     """The visited sets of the parts as one. Shares and rates are means: a URL belongs to one part."""
-    count = sum(each.count for each in parts)
+    sets = _each_once(parts)
+    count = sum(each.count for each in sets)
 
     def mean(value: Callable[[VisitedStats], float]) -> float:
         if not count:
-            return sum(map(value, parts)) / len(parts)
-        return sum(value(each) * each.count for each in parts) / count
+            return sum(map(value, sets)) / len(sets)
+        return sum(value(each) * each.count for each in sets) / count
 
-    capacities = [each.capacity for each in parts if each.capacity is not None]
+    capacities = [each.capacity for each in sets if each.capacity is not None]
     return VisitedStats(
         backend=", ".join(dict.fromkeys(each.backend for each in parts)),
         count=count,
-        capacity=sum(capacities) if len(capacities) == len(parts) else None,
+        capacity=sum(capacities) if len(capacities) == len(sets) else None,
         memory_bytes=sum(each.memory_bytes for each in parts),
+        server_bytes=sum(each.server_bytes for each in sets),
         disk_bytes=sum(each.disk_bytes for each in parts),
-        fill=None if any(each.fill is None for each in parts) else mean(lambda each: each.fill or 0.0),
+        fill=None if any(each.fill is None for each in sets) else mean(lambda each: each.fill or 0.0),
         false_positive_rate=mean(lambda each: each.false_positive_rate),
-        expected_lost=sum(each.expected_lost for each in parts),
+        expected_lost=sum(each.expected_lost for each in sets),
         rate_sigma=mean(lambda each: each.rate_sigma),
-        lost_sigma=sqrt(sum(each.lost_sigma**2 for each in parts)),
+        lost_sigma=sqrt(sum(each.lost_sigma**2 for each in sets)),
+        shared=same_of_all({number: each.shared for number, each in enumerate(parts)}),
         details=_details([each.details for each in parts]),
     )
+
+
+def _each_once(parts: Sequence[VisitedStats]) -> list[VisitedStats]:
+    """The sets that the parts have. Parts that share one each tell how it was when they asked it last: the newest count
+    is the highest."""
+    shared: dict[str, VisitedStats] = {}
+    for each in parts:
+        if each.shared is not None and (each.shared not in shared or shared[each.shared].count < each.count):
+            shared[each.shared] = each
+    return [*(each for each in parts if each.shared is None), *shared.values()]
 
 
 def _details(parts: Sequence[Mapping[str, float | int | str]]) -> dict[str, float | int | str]:

@@ -159,6 +159,15 @@ def test_rates_of_visited_sets_are_means_by_what_they_hold() -> None:
     assert sum_visited([visited(capacity=5), visited()]).capacity is None
 
 
+def test_a_set_that_parts_share_counts_once() -> None:
+    first = visited(count=100, memory_bytes=7, server_bytes=900, expected_lost=1.0, shared="{onceover:visited:lib}")
+    second = msgspec.structs.replace(first, count=120, server_bytes=1000, expected_lost=1.5)
+    found = sum_visited([first, second])
+    assert found == msgspec.structs.replace(second, memory_bytes=14)
+    own = visited(count=30, memory_bytes=5)
+    assert sum_visited([first, own, second]).count == 150
+
+
 def test_refusals_of_a_host_are_added_up_because_other_parts_link_to_it() -> None:
     def refused(host: str, count: int, *examples: str) -> RefusedForm:
         return RefusedForm(rule="trap", host=host, count=count, examples=list(examples))
