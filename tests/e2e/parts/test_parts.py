@@ -128,7 +128,7 @@ def test_a_crawl_keeps_its_number_of_parts(tmp_path: Path) -> None:
         one = onceover("crawl", "--dir", "crawl", "--parts", "1", cwd=tmp_path)
         assert_told(one, REFUSED, "has 2 parts", "--into 1")
         part = onceover("crawl", "--dir", "crawl/part-0", cwd=tmp_path)
-        assert_told(part, REFUSED, "is one part of the crawl in crawl, which runs all of them")
+        assert_told(part, REFUSED, f"is one part of the crawl in {crawl.directory}, which runs all of them")
         assert read_layout(crawl.directory) == layout
         fresh = onceover("crawl", "--dir", "crawl", "--parts", "1", "--fresh", cwd=tmp_path)
         assert_told(fresh, COMPLETE)
