@@ -212,6 +212,7 @@ def test_the_command_lists_mislisted_urls_in_each_form(tmp_path: Path) -> None:
     shown = crawl.do("report", "--html", "-").out
     assert f'>{url_of("/old")}</a></td><td>301</td><td><a href="{url_of("/")}"' in shown
     assert f">{url_of('/private')}</a></td><td>robots</td><td>–</td>" in shown
+    assert f'<tr><td></td><td><a href="{url_of("/old")}"' in shown
     short = make_lists([crawl.directory / "records"], ["mislisted"], str, 1)
     assert short.more == {"mislisted": 2}
     assert "and 2 more; a larger --limit shows them" in "\n".join(list_lines(short))

@@ -12,6 +12,7 @@ from crawler.operate.report.lists.forms import (
     FetchedRow,
     FoundPage,
     Lists,
+    MislistedUrl,
     RedirectLink,
     RefusedRow,
 )
@@ -39,11 +40,7 @@ def sections(report: Lists) -> Iterator[Section]:
         empty = "".join(unknown(report, "unlisted")) or "There are none."
         yield "unlisted", "Pages that no sitemap names", _found(report.unlisted.pages), empty
     if report.mislisted is not None:
-        wrong = (
-            (url(each.url), Cell(text(why_mislisted(each))), url(each.leads_to), url(each.sitemap))
-            for each in report.mislisted.entries
-        )
-        shown = _table(("URL", "Why", "Leads to", "In"), wrong)
+        shown = _table(("Sitemap", "URL", "Why", "Leads to"), _mislisted_rows(report.mislisted.entries))
         empty = "".join(unknown(report, "mislisted")) or "There are none."
         yield "mislisted", "URLs that sitemaps should not name", shown, empty
     if report.redirects is not None:
@@ -105,6 +102,15 @@ def _dead_rows(links: Iterable[DeadLink]) -> Iterator[Sequence[str]]:
         for link in of_one:
             yield shown, answer, *_page(link)
             shown = answer = Cell("")
+
+
+def _mislisted_rows(entries: Iterable[MislistedUrl]) -> Iterator[Sequence[str]]:
+    """A sitemap stands before the first of its URLs."""
+    for sitemap, of_one in groupby(entries, key=lambda each: each.sitemap):
+        shown = url(sitemap)
+        for each in of_one:
+            yield shown, url(each.url), why_mislisted(each), url(each.leads_to)
+            shown = Cell("")
 
 
 def _redirect_rows(links: Iterable[RedirectLink]) -> Iterator[Sequence[str]]:
