@@ -209,7 +209,7 @@ class _RunningPart:
                 opening as run,
                 AsyncExitStack() as stack,
             ):
-                links = run.crawl.links
+                links = run.crawl.leasing.links
                 if links is None:
                     raise DirectoryRefused(f"{place.path} is no part of a crawl")
                 exchange = await open_exchange(
@@ -231,7 +231,7 @@ class _RunningPart:
                     on_new=run.crawl.engine.counters.count_new,
                 )
                 taker = ConfigurationTaker(self._settings(run, carrier), carrier.gate)
-                services = PartServices((*run.crawl.services, taker), self._line.send)
+                services = PartServices((*run.crawl.leasing.services, taker), self._line.send)
                 opened = self._open = _OpenPart(run, carrier, PartAnswers(carrier, self._line.send), services)
                 self._begin_run(opened)
                 try:

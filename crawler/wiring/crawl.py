@@ -17,7 +17,6 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.unlocking import LockCheck
 from crawler.engine import Engine
 from crawler.fetch.robots.rules import product_token
-from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
 from crawler.url.hosts import registered_domain
 from crawler.wiring import seeding
@@ -45,8 +44,9 @@ from crawler.wiring.plugins.checks import PluginFailed
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.revisiting import make_planning, revisits, with_whole_sitemaps
 from crawler.wiring.schedule import next_tick
+from crawler.wiring.sharing import LeaseSource
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, PartLinks, Recrawling, VisitsSince
+from frontier import CrawlUrl, Frontier, Recrawling, VisitsSince
 from frontier.state import FrontierState
 from visited import SharedSet, VisitedSet
 
@@ -66,10 +66,7 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     """Seeds that were not known before."""
     read_seeds: Callable[[Sequence[str]], list[CrawlUrl]]
     """Reads URLs that are to be added as seeds. Raises `ValueError`, with all that can't be crawled."""
-    links: PartLinks | None = None
-    """Links to and from the other parts of the crawl; None if it is not in parts."""
-    services: tuple[PartService, ...] = ()
-    """What it does together with its supervisor."""
+    leasing: LeaseSource
 
 
 @asynccontextmanager
@@ -135,8 +132,7 @@ async def open_crawl(
             new_seeds=new_seeds,
             live=live,
             read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, values.urls, latest.discovery(), texts),
-            links=leasing.links,
-            services=leasing.services,
+            leasing=leasing,
         )
 
 

@@ -66,7 +66,7 @@ async def statements(crawl: StoredCrawl) -> list[Statement]:
     for place in part_directories(crawl.directory):
         with CrawlDirectory(place) as directory:
             async with open_crawl(loaded_for(crawl, place), directory) as opened:
-                pages = next(each for each in opened.services if each.name == "pages")
+                pages = next(each for each in opened.leasing.services if each.name == "pages")
                 found.append(await statement(pages))
     return found
 
