@@ -77,9 +77,7 @@ def test_a_seed_without_a_scheme_has_none_when_it_is_fetched_again(
     tmp_path: Path, reason: str | None, anchor: str | None
 ) -> None:
     loaded, _ = configured(tmp_path)
-    entry = LedgerEntry(
-        canonical="https://b.test/", state=UrlState.DONE, number=1, found_at=0.0, reason=reason, depth=0, kind="seed"
-    )
+    entry = LedgerEntry(canonical="https://b.test/", state=UrlState.DONE, number=1, found_at=0.0, reason=reason)
     again = RecordUrls(loaded.config, url_reader(loaded)).of_entry(entry)
     assert again is not None
     assert (again.kind, again.anchor) == ("seed", anchor)
