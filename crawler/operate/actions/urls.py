@@ -191,6 +191,7 @@ async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], 
     discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
     taken, now = 0, time.time()
     for each in noted:
+        again: list[CrawlUrl] = []
         for text in each.request.urls:
             with suppress(ValueError):  # by the rules of today it is no URL
                 (url,) = discovery.seeds([text])
@@ -199,8 +200,8 @@ async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], 
                     before is not None and before.state is not UrlState.PENDING and is_since(before, each.at, now)
                 )
                 if owns(url.queue_key) and not is_through:
-                    url = _with_precedence(url, each.request.precedence)
-                    taken += await seeding.enqueue(frontier, [url], force=each.request.force)
+                    again.append(_with_precedence(url, each.request.precedence))
+        taken += await seeding.enqueue(frontier, again, force=each.request.force)
         await asyncio.sleep(0)
     return taken
 

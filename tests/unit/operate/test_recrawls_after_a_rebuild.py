@@ -1,5 +1,6 @@
 """What `recrawl` and `add` have queued is queued again when a frontier is rebuilt from the output."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,8 @@ from crawler.operate.actions import noting
 from crawler.operate.actions.noting import note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
+from crawler.wiring import seeding
+from frontier import CrawlUrl, Frontier
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make, url_of
 
 
@@ -102,6 +105,24 @@ def test_what_was_added_and_visited_since_or_stands_in_a_damaged_line_is_not_que
     assert [len(each.request.urls) for each in read_added(path)] == [2, 1]
     rebuild(crawl)
     assert pending(crawl) == before | {url_of(HOSTS[0], EACH), url_of(HOSTS[1], 1)}
+
+
+def test_what_was_added_together_is_queued_together_after_a_rebuild(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(tmp_path / "crawl", settings=["scope.within=any"])
+    added = [url_of(HOSTS[0], number) for number in range(EACH, EACH + 120)]
+    assert crawl.do("add", *added).code == 0
+    enqueue, counts = seeding.enqueue, list[int]()
+
+    async def count(frontier: Frontier, urls: Sequence[CrawlUrl], *, force: bool) -> int:
+        counts.append(len(urls))
+        return await enqueue(frontier, urls, force=force)
+
+    monkeypatch.setattr(seeding, "enqueue", count)
+    rebuild(crawl)
+    assert counts == [50, 50, 20]
+    assert pending(crawl) >= {*added}
 
 
 def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_within_bounds(
