@@ -44,8 +44,9 @@ class StoreReads(Protocol):
         """The ledger entry of a URL; None if it was never admitted."""
         ...
 
-    def waiting(self, canonical: str, /) -> PendingUrl | PostponedUrl | None:
-        """What waits of a URL; None if it is settled, was never admitted, or can't be decoded."""
+    def waiting(self, canonicals: Iterable[str], /) -> list[PendingUrl | PostponedUrl]:
+        """What waits of these URLs, each named once. One that is settled, was never admitted, or can't be decoded is
+        left out."""
         ...
 
     def link_count(self, canonical: str, /) -> int:

@@ -157,10 +157,11 @@ class LevelDBReads:
         # A damaged record of a URL that waits is quarantined when it is read as a pending URL.
         return known_url(entry, location, self._database.get(location_key(location))).entry
 
-    def waiting(self, canonical: str, /) -> PendingUrl | PostponedUrl | None:
+    def waiting(self, canonicals: Iterable[str], /) -> list[PendingUrl | PostponedUrl]:
         scan = FullScan(self._database)
-        found = scan.entry(canonical)
-        return None if found is None or found[1] is None else scan.record_at(found[1])
+        found = filter(None, map(scan.entry, canonicals))
+        records = (scan.record_at(location) for _, location in found if location is not None)
+        return [record for record in records if record is not None]
 
     def _replace_entry(self, canonical: str, value: bytes, error: Exception) -> LedgerEntry:
         """Quarantine a damaged ledger entry, but keep its key: the visited set is rebuilt from the ledger's keys."""

@@ -61,11 +61,10 @@ class MemoryReads:
     def entry(self, canonical: str, /) -> LedgerEntry | None:
         return self.entries.get(canonical)
 
-    def waiting(self, canonical: str, /) -> PendingUrl | PostponedUrl | None:
-        pending = (each for urls in self.pending_by_queue.values() for each in urls if each.url.canonical == canonical)
-        return next(pending, None) or next(
-            (each for each in self.postponed if each.pending.url.canonical == canonical), None
-        )
+    def waiting(self, canonicals: Iterable[str], /) -> list[PendingUrl | PostponedUrl]:
+        wanted = set(canonicals)
+        pending = (each for urls in self.pending_by_queue.values() for each in urls if each.url.canonical in wanted)
+        return [*pending, *(each for each in self.postponed if each.pending.url.canonical in wanted)]
 
     def link_count(self, canonical: str, /) -> int:
         return self.links[url_digest(canonical)]

@@ -216,8 +216,7 @@ class Admission:
             new_canonicals = {url.canonical for url in new}
             known = [url for url in batch if url.canonical not in new_canonicals]
             again = find_readmissible(known, self._leases, self._store.reads, drop_validators=drop_validators)
-            if drop_validators:
-                waiting = [url for url in known if url.canonical not in again]
+            if drop_validators and (waiting := [url for url in known if url.canonical not in again]):
                 remove_validators(waiting, self._store, self._active)
         return self._write(new, again, chosen, position)
 

@@ -34,8 +34,8 @@ def find_readmissible(
 
 def remove_validators(urls: Iterable[CrawlUrl], store: Store, active: ActiveQueues) -> None:
     """Write those of these URLs again, without validators, that wait with some. Each keeps its turn."""
-    waiting = [store.reads.waiting(canonical) for canonical in {url.canonical for url in urls}]
-    changed = [whole for each in waiting if each is not None and (whole := _without_validators(each)) is not each]
+    waiting = store.reads.waiting(dict.fromkeys(url.canonical for url in urls))
+    changed = [whole for each in waiting if (whole := _without_validators(each)) is not each]
     if not changed:
         return
     store.rewrite(changed, [], active.copy_counters(active.now()))

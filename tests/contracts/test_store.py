@@ -175,6 +175,30 @@ def test_postponed_urls_come_due_in_order_and_no_more_than_asked_for(store: Stor
     assert (store.reads.next_due_ms(), len(store.reads.due(999, limit=9))) == (50, 3)
 
 
+def test_what_waits_of_urls_is_read_and_written_again_in_its_place(store: Store) -> None:
+    later, leaving, *rest = (waiting(host, number) for number, host in enumerate("aabc", start=1))
+    admit(store, later, leaving, *rest)
+    postponed = PostponedUrl(pending=later, due_ms=500, reason="503")
+    store.postpone(later, postponed, update("a", 1), store.counters)
+    gone = LedgerEntry(canonical=leaving.url.canonical, state=UrlState.DONE, number=2, found_at=1002, status=200)
+    store.settle(leaving, gone, update("a", 0), store.counters)
+    wanted = [each.url.canonical for each in (later, leaving, rest[1], waiting("a", 9))]
+    assert sorted(store.reads.waiting(wanted), key=lambda each: type(each).__name__) == [rest[1], postponed]
+    assert store.reads.waiting([]) == []
+    urls = [msgspec.structs.replace(each.url, had_etag='"1"') for each in (later, rest[1])]
+    changed: list[PendingUrl | PostponedUrl] = [
+        msgspec.structs.replace(postponed, pending=msgspec.structs.replace(later, url=urls[0])),
+        msgspec.structs.replace(rest[1], url=urls[1]),
+    ]
+    store.rewrite(changed, [], store.counters)
+    assert store.reads.due(500, limit=9) == changed[:1]
+    assert [store.reads.pending_urls(f"test,{host}", after=-1, limit=9) for host in "abc"] == [
+        [],
+        rest[:1],
+        changed[1:],
+    ]
+
+
 def test_a_superseded_url_leaves_its_queue_and_the_ledger_names_the_newer(store: Store) -> None:
     first = waiting("a", 1)
     admit(store, first)
