@@ -47,6 +47,8 @@ class LeavingOut:
         """A row that the database has taken, if there is one."""
         self._left_out = 0
         """How many rows in a row."""
+        self._told: set[int] = set()
+        """Numbers of rows that are left out, of batches that come again."""
         self._tell: Callable[[LeftOut], object] | None = None
 
     def tell_refusals(self, tell: Callable[[LeftOut], object], /) -> None:
@@ -55,9 +57,13 @@ class LeavingOut:
 
     async def store(self, rows: Sequence[Row]) -> None:
         """Store pages. After an `OSError`, nobody knows which are stored, and to store them again is right. A page is
-        left out, and logged or told, whose row the database refuses though it takes others. Where it is told, whatever
-        rows the database refuses are left out.
+        left out, and logged or told once, whose row the database refuses though it takes others. Where it is told,
+        whatever rows the database refuses are left out.
         """
+        await self._store_taken(rows)
+        self._told.difference_update(row.number for row in rows)
+
+    async def _store_taken(self, rows: Sequence[Row]) -> None:
         try:
             await self._store(rows)
         except RowRefused as refused:
@@ -65,19 +71,25 @@ class LeavingOut:
                 await self._leave_out(rows[0], refused)
                 return
             middle = len(rows) // 2
-            await self.store(rows[:middle])
-            await self.store(rows[middle:])
+            await self._store_taken(rows[:middle])
+            await self._store_taken(rows[middle:])
         else:
             self._taken, self._left_out = min(rows, key=lambda row: row.size_bytes), 0
 
     async def _leave_out(self, row: Row, refused: RowRefused) -> None:
         """Raises `refused` if users have to change the tables, or nobody knows."""
         url, why = row.values[_URL_AT], str(refused)
+        if self._tell is None and self._left_out == MOST_LEFT_OUT:
+            raise refused
+        if row.number in self._told:
+            return
         if self._tell is not None:
+            self._told.add(row.number)
             self._tell(LeftOut(number=row.number, url=url, why=why))
             return
-        if self._left_out == MOST_LEFT_OUT or not await self._takes(self._taken):
+        if not await self._takes(self._taken):
             raise refused
+        self._told.add(row.number)
         self._left_out += 1
         _log.error(
             "the sink %s: %s (number %d) is left out, because the database refuses its row: %s; when it takes the row, "
