@@ -125,7 +125,7 @@ class SqliteFile:
             made = self._migrate(database) if is_new else []
             yield
         self._has_tables = commits or not is_new
-        for name in made:
+        for name in made if commits else ():
             _log.warning("the sink sqlite: the table %s of %s was missing, and is made anew", name, self._path)
 
     def _migrate(self, database: sqlite3.Connection) -> list[str]:

@@ -192,6 +192,24 @@ async def test_a_table_or_column_that_is_gone_is_made_anew(
     assert [each in message for each, message in zip(told, caplog.messages, strict=True)] == [True for _ in told]
 
 
+async def test_a_table_that_is_made_anew_is_told_once_if_a_row_is_left_out_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink = open_sink(tmp_path)
+    await sink.write(*rich_page(1, title="good"))
+    with database(tmp_path) as opened:
+        opened.execute("DROP TABLE links")
+        opened.execute(_NO_BAD.format("ABORT"))
+    with pytest.raises(OSError, match="no such table"):  # asked whether it would take another row
+        await sink.write(*rich_page(2, title="bad"))
+    for number, title in ((2, "bad"), (3, "good"), (4, "good")):
+        await sink.write(*rich_page(number, title=title))
+    await sink.aclose()
+    assert [row["number"] for row in rows(tmp_path)] == [1, 3, 4]
+    assert ["left out" in message for message in caplog.messages] == [True, False]
+    assert "table links" in caplog.messages[1]
+
+
 async def test_a_view_in_place_of_the_table_is_told_and_waited_for(tmp_path: Path) -> None:
     sink = open_sink(tmp_path)
     with database(tmp_path) as opened:
