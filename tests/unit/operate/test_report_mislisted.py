@@ -107,6 +107,7 @@ def test_each_sitemap_that_names_a_url_has_a_row(tmp_path: Path) -> None:
 def test_what_was_not_fetched_is_listed_unless_because_of_limits(tmp_path: Path) -> None:
     """A URL that one sitemap has in vain may be fetched because of another link, as one that is too old."""
     limits = {"old": "outdated", "deep": "too-deep", "dull": "irrelevant", "image": "unwanted-kind"}
+    limits |= {"a/a/a/a/a": "repeated-segments", "p": "query-growth", "news": "too-many-links"}
     assert mislisted(
         tmp_path,
         page(1, "/met", "link"),
