@@ -76,7 +76,7 @@ export function report(name, search) {
 
 function rowsOf(found, key) {
   const rows = found[key.replaceAll("-", "_")];
-  return rows.links ?? rows.pages ?? rows.entries ?? rows;
+  return Array.isArray(rows) ? rows : rows.links ?? rows.pages ?? rows.entries; // each array has a method `entries`
 }
 
 /** Save a list, as far as the daemon tells it. */
