@@ -32,7 +32,9 @@ ROBOTS = "User-agent: *\nDisallow: /private\nSitemap: {root}/index.xml\nSitemap:
 NAMES = ("map-0.xml", "map-1.xml.gz", "list.txt", "rss")
 """Of sitemaps; an index names the first two."""
 Answer = tuple[int, dict[str, str], bytes]
-Row = tuple[str, str, int | None, str | None, str]
+Found = tuple[str, int | None, str | None, int | None, str | None]
+"""Why a sitemap should not name a URL, the status, where it leads, and what the answer there is."""
+Row = tuple[str, str, int | None, str | None, int | None, str | None, str]
 
 
 class Site:
@@ -169,44 +171,45 @@ def named(root: str) -> Iterator[tuple[str, str]]:
             yield sitemap, str(entry.text)
 
 
-def judge(url: str, robots: RobotFileParser) -> tuple[str, int | None, str | None] | None:
-    """Why a sitemap should not name the URL, the status, and where it leads."""
+def judge(url: str, robots: RobotFileParser) -> Found | None:
     if url.startswith(ELSEWHERE):
-        return "out-of-scope", None, None
+        return "out-of-scope", None, None, None, None
     if not robots.can_fetch("onceover", url):
-        return "robots", None, None
+        return "robots", None, None, None, None
     try:
         status, headers, body = get(url)
     except http.client.RemoteDisconnected:
-        return "disconnected", None, None
+        return "disconnected", None, None, None, None
     if status >= 400 or (status >= 300 and headers["Location"] is None):
-        return "error", status, None
+        return "error", status, None, None, None
     if status >= 300:
-        return "redirect", status, end_of(url)
+        return "redirect", status, *end_of(url)
     if headers.get_content_type() != "text/html":
         return None
     tree = lxml.html.fromstring(body)
     metas = (each.get("content", "") for each in tree.iter("meta") if each.get("name") == "robots")
     robots_words = [headers.get("X-Robots-Tag", ""), *metas]
     if any(word in " ".join(robots_words).lower() for word in ("noindex", "none")):
-        return "noindex", status, None
+        return "noindex", status, None, None, None
     in_header = [value.partition("<")[2].partition(">")[0] for value in headers.get_all("Link", [])]
     in_head = (each.get("href", "") for each in tree.iter("link") if each.get("rel") == "canonical")
     for canonical in (*in_header, *in_head):
         if urljoin(url, canonical) != url:
-            return "canonical", status, urljoin(url, canonical)
+            return "canonical", status, urljoin(url, canonical), None, None
     return None
 
 
-def end_of(url: str) -> str:
+def end_of(url: str) -> tuple[str, int | None, str | None]:
     seen = set()
-    while url not in seen and not url.startswith(ELSEWHERE):
+    while url not in seen:
+        if url.startswith(ELSEWHERE):
+            return url, None, None
         seen.add(url)
-        _, headers, _ = get(url)
+        status, headers, _ = get(url)
         if headers["Location"] is None:
-            break
+            return url, status, None
         url = urljoin(url, headers["Location"])
-    return url
+    return url, None, "redirect-loop"
 
 
 @pytest.mark.parametrize("seed", [1, 2])

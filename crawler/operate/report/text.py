@@ -224,7 +224,7 @@ def _mislisted(entries: Iterable[MislistedUrl]) -> Iterator[str]:
             sitemap = each.sitemap
             yield sitemap
         to = "" if each.leads_to is None else f" -> {each.leads_to}"
-        yield f"    {why_mislisted(each)}  {each.url}{to}"
+        yield f"    {why_mislisted(each)}  {each.url}{to}{_end(each)}"
 
 
 def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
@@ -244,11 +244,15 @@ def _redirects(links: Iterable[RedirectLink]) -> Iterator[str]:
     for link in links:
         if link.url != url:
             url = link.url
-            has_end = link.end_status is not None or link.end_reason is not None
-            end = f"  {answer(link.end_status, link.end_reason)}" if has_end else ""
             hops = "" if link.hops == 1 else f"  {link.hops} redirects"
-            yield f"{answer(link.status, None)}  {url} -> {link.leads_to}{hops}{end}"
+            yield f"{answer(link.status, None)}  {url} -> {link.leads_to}{hops}{_end(link)}"
         yield _page_line(link)
+
+
+def _end(link: RedirectLink | MislistedUrl) -> str:
+    """The answer where redirects end."""
+    has_end = link.end_status is not None or link.end_reason is not None
+    return f"  {answer(link.end_status, link.end_reason)}" if has_end else ""
 
 
 def _page_line(link: DeadLink | RedirectLink) -> str:

@@ -44,7 +44,7 @@ def found_in(directory: Path, section: ListName = "mislisted") -> list[Row]:
 
 def _row(values: dict[str, str | int | None]) -> Row:
     short = [each.removeprefix("http://a.test") if isinstance(each, str) else each for each in values.values()]
-    url, reason, status, leads_to, of = short
+    url, reason, status, leads_to, _, _, of = short
     return url, reason, status, leads_to, of  # type: ignore[return-value]
 
 
@@ -92,6 +92,33 @@ def test_noindex_in_a_header_and_redirects_that_lead_nowhere_count(tmp_path: Pat
         ("/hidden.pdf", "noindex", 200, None, _MAP),
         ("/lost", "error", 301, None, _MAP),
     ]
+
+
+def test_the_answer_at_the_end_of_a_redirect_is_told(tmp_path: Path) -> None:
+    ends = {"/a": "/gone", "/b": "/private", "/c": "/c", "/d": "/unknown", "/e": "/a", "/f": "/page"}
+    directory = written(
+        tmp_path / "records",
+        *(redirect(number, path, end, "listed") for number, (path, end) in enumerate(ends.items(), 1)),
+        gone(11, "/gone", "redirect"),
+        excluded(12, "/private", "robots"),
+        page(13, "/page", "redirect"),
+        page(14, "/copy", "listed", canonical=url_of("/gone")),
+        sitemap(90, *ends, "/copy"),
+    )
+    lists = make_lists([directory], ["mislisted"], str, None)
+    assert lists.mislisted is not None
+    assert [(each.url[-2:], each.end_status, each.end_reason) for each in lists.mislisted.entries] == [
+        ("/a", 404, None),
+        ("/b", None, "robots"),
+        ("/c", None, "redirect-loop"),
+        ("py", None, None),
+        ("/d", None, None),
+        ("/e", 404, None),
+        ("/f", 200, None),
+    ]
+    text = "\n".join(list_lines(lists))
+    assert f"301  {url_of('/e')} -> {url_of('/gone')}  404\n" in text
+    assert f"301  {url_of('/d')} -> {url_of('/unknown')}\n" in text
 
 
 def test_each_sitemap_that_names_a_url_has_a_row(tmp_path: Path) -> None:
@@ -180,7 +207,7 @@ def test_what_is_not_known_is_said(
 ) -> None:
     crawl = stored(tmp_path, *records)
     told = crawl.do("report", "mislisted", "--csv")
-    assert told.out == "url,reason,status,leads_to,sitemap\n"
+    assert told.out == "url,reason,status,leads_to,end_status,end_reason,sitemap\n"
     assert why in told.err
     assert why in crawl.do("report", "mislisted").out
     assert crawl.do("report", "--html", "-").out.count(why) == 2
@@ -202,13 +229,13 @@ def test_the_command_lists_mislisted_urls_in_each_form(tmp_path: Path) -> None:
     assert (told.code, told.out.splitlines()[1:]) == (
         1,
         [
-            f"{url_of('/gone')},error,404,,{named}",
-            f"{url_of('/old')},redirect,301,{url_of('/')},{named}",
-            f"{url_of('/private')},robots,,,{named}",
+            f"{url_of('/gone')},error,404,,,,{named}",
+            f"{url_of('/old')},redirect,301,{url_of('/')},200,,{named}",
+            f"{url_of('/private')},robots,,,,,{named}",
         ],
     )
     text = crawl.do("report", "mislisted").out
-    rows = f"404  {url_of('/gone')}", f"301  {url_of('/old')} -> {url_of('/')}", f"robots  {url_of('/private')}"
+    rows = f"404  {url_of('/gone')}", f"301  {url_of('/old')} -> {url_of('/')}  200", f"robots  {url_of('/private')}"
     assert "\n      ".join((f"mislisted URLs\n  {named}", *rows)) in text
     shown = crawl.do("report", "--html", "-").out
     assert f'>{url_of("/old")}</a></td><td>301</td><td><a href="{url_of("/")}"' in shown

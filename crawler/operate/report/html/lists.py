@@ -40,7 +40,7 @@ def sections(report: Lists) -> Iterator[Section]:
         empty = "".join(unknown(report, "unlisted")) or "There are none."
         yield "unlisted", "Pages that no sitemap names", _found(report.unlisted.pages), empty
     if report.mislisted is not None:
-        shown = _table(("Sitemap", "URL", "Why", "Leads to"), _mislisted_rows(report.mislisted.entries))
+        shown = _table(("Sitemap", "URL", "Why", "Leads to", "Answer there"), _mislisted_rows(report.mislisted.entries))
         empty = "".join(unknown(report, "mislisted")) or "There are none."
         yield "mislisted", "URLs that sitemaps should not name", shown, empty
     if report.redirects is not None:
@@ -109,7 +109,8 @@ def _mislisted_rows(entries: Iterable[MislistedUrl]) -> Iterator[Sequence[str]]:
     for sitemap, of_one in groupby(entries, key=lambda each: each.sitemap):
         shown = url(sitemap)
         for each in of_one:
-            yield shown, url(each.url), why_mislisted(each), url(each.leads_to)
+            end = _answer(each.end_status, each.end_reason)
+            yield shown, url(each.url), why_mislisted(each), url(each.leads_to), end
             shown = Cell("")
 
 

@@ -111,6 +111,9 @@ class MislistedUrl(msgspec.Struct, frozen=True, kw_only=True):
     """None if there was no answer."""
     leads_to: str | None
     """Where redirects lead in the end, or the canonical URL that the page names."""
+    end_status: int | None
+    """Of a redirect, as of a `RedirectLink`."""
+    end_reason: str | None
     sitemap: str
 
 

@@ -71,5 +71,13 @@ class Mislisted:
             f"WHERE why NOT IN ({unknown}) ORDER BY sitemaps.url, name",
             list(map(str, _SAY_NOTHING)),
         ):
-            leads_to = self._endings.follow(name).url if why == REDIRECT else canonical
-            yield MislistedUrl(url=url or name, reason=why, status=status, leads_to=leads_to, sitemap=sitemap)
+            end = self._endings.follow(name) if why == REDIRECT else None
+            yield MislistedUrl(
+                url=url or name,
+                reason=why,
+                status=status,
+                leads_to=end.url if end else canonical,
+                end_status=end.status if end else None,
+                end_reason=end.reason if end else None,
+                sitemap=sitemap,
+            )
