@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 
 import msgspec
 
@@ -131,7 +130,9 @@ async def open_crawl(
             gauge=gauge,
             new_seeds=new_seeds,
             live=live,
-            read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, values.urls, latest.discovery(), texts),
+            read_seeds=lambda texts: seeding.added_seeds(
+                live.loaded.config, latest.values.urls, latest.discovery(), texts
+            ),
             leasing=leasing,
         )
 
@@ -147,11 +148,10 @@ def _make_components(
     stack: AsyncExitStack,
 ) -> Components:
     """What the engine works with. `stack` ends the processes that read documents."""
-    values, frontier, notes = latest.values, kept.frontier, kept.state.notes
-    loaded, urls = values.loaded, values.urls
+    loaded, frontier, notes = latest.values.loaded, kept.frontier, kept.state.notes
     config = loaded.config
     refusals = RefusalCounts(notes)
-    planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
+    planning, visiting = revisits(latest, directory, kept.state, frontier)
     read_pdf = content.pdf_reading(config, stack)
     return Components(
         frontier=leases,
@@ -161,14 +161,14 @@ def _make_components(
         discovery=TrapCounter(latest.discovery, refusals),
         sink=output.sinks.sink,
         policy_for=latest.policy,
-        queue_key=partial(discovering.queue_key, urls),
+        queue_key=lambda url: discovering.queue_key(latest.values.urls, url),
         read_content=content.content_reading(config, read_pdf),
-        repeats=repeating.repeats(config, output.fingerprints, urls, frontier),
+        repeats=repeating.repeats(config, output.fingerprints, latest.read_url, frontier),
         preferences=content.preferences(config),
         addresses=fetchers.http if "ip" in grouping(config).limits else None,
         quota=QuotaCounter(PageQuota(notes, latest.page_limits), refusals),
         sitemap_quota=QuotaCounter(SitemapQuota(notes, latest.sitemap_limits), refusals),
-        refusal_while_waiting=lambda url: refusal_while_waiting(url, scope=latest.scope(), urls=urls),
+        refusal_while_waiting=lambda url: refusal_while_waiting(url, scope=latest.scope(), urls=latest.values.urls),
         planning=planning,
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,

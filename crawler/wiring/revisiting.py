@@ -9,7 +9,7 @@ import msgspec
 
 from config import Config, Loaded
 from crawler.discover.marks import name_of_page
-from crawler.discover.scope import Scope, pattern_search, refusal_of_admitted
+from crawler.discover.scope import pattern_search, refusal_of_admitted
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
 from crawler.page import SITEMAP, LinkKind
@@ -18,10 +18,10 @@ from crawler.record import seed_without_scheme
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, Bounds, ByCache, ByPattern, BySitemap, Fixed, Schedule
-from crawler.url.urls import UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering
+from crawler.wiring.live.values import Latest, Values
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, LedgerEntry, Revisiting, UrlState
 from frontier.state import FrontierState
@@ -36,9 +36,12 @@ _DAY_S: Final = 86_400.0
 class UrlsAgain:
     """Makes URLs to fetch of what the ledger knows of them."""
 
-    def __init__(self, loaded: Loaded) -> None:
-        urls = discovering.url_reader(loaded)
-        self._discovery: Discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
+    def __init__(self, loaded: Loaded, discovery: Discovery | None = None) -> None:
+        """`discovery` is that of the configuration, where somebody has made it already: all seeds are read for it."""
+        if discovery is None:
+            urls = discovering.url_reader(loaded)
+            discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
+        self._discovery = discovery
         self._deepest = loaded.config.scope.max_depth
         texts = [seed.url for seed in loaded.seeds if not seed.url.lstrip().startswith(("https://", "http://"))]
         seeds = self._discovery.seeds(texts)
@@ -78,18 +81,20 @@ class UrlsAgain:
 class Plan:
     """A `RevisitPlan`."""
 
-    def __init__(
-        self, again: UrlsAgain, planning: VisitPlanning, *, scope: Callable[[], Scope], urls: UrlReader
-    ) -> None:
-        """`scope` gives the scope that holds now."""
-        self._again = again
+    def __init__(self, latest: Latest, planning: VisitPlanning) -> None:
+        self._latest = latest
         self._planning = planning
-        self._scope = scope
-        self._urls = urls
+        self._set(latest.values)
+
+    def _set(self, values: Values) -> None:
+        self._values, self._again = values, UrlsAgain(values.loaded, values.discovery)
 
     def url(self, entry: LedgerEntry, /) -> CrawlUrl | None:
+        values = self._latest.values
+        if values is not self._values:
+            self._set(values)
         url = self._again.url(entry)
-        is_refused = url is not None and refusal_of_admitted(url, scope=self._scope(), urls=self._urls) is not None
+        is_refused = url is not None and refusal_of_admitted(url, scope=values.scope, urls=values.urls) is not None
         return None if is_refused else url
 
     def interval_s(self, entry: LedgerEntry, /) -> float | None:
@@ -98,10 +103,10 @@ class Plan:
 
 
 def revisits(
-    loaded: Loaded, directory: CrawlDirectory, state: FrontierState, frontier: Frontier, *, scope: Callable[[], Scope]
+    latest: Latest, directory: CrawlDirectory, state: FrontierState, frontier: Frontier
 ) -> tuple[VisitPlanning | None, Callable[[], Coroutine[object, object, None]] | None]:
-    """The configured schedule, and what queues pages again when they are due. `scope` gives the scope that holds now.
-    Raises `ConfigError`."""
+    """The configured schedule, and what queues pages again when they are due. Raises `ConfigError`."""
+    loaded = latest.values.loaded
     part = part_at(directory.original)
     pages = KnownPages(frontier.describe, state.notes)
     pages.count()  # before any of them waits again
@@ -110,8 +115,7 @@ def revisits(
         return None, None
     if not isinstance(frontier, Revisiting):
         raise lacks(loaded.config, "visit pages again, as recrawl.schedule asks")
-    urls = discovering.url_reader(loaded)
-    plan = Plan(UrlsAgain(loaded), planning, scope=scope, urls=urls)
+    plan = Plan(latest, planning)
     is_kept_up = os.environ.get(STAY_VARIABLE) is not None and loaded.config.daemon.schedule is None
     return planning, partial(frontier.revisit, plan, stay=loaded.config.recrawl.stay or is_kept_up)
 

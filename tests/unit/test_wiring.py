@@ -9,10 +9,12 @@ from random import Random
 import pytest
 
 from config import ConfigError, Loaded, load
+from crawler.discover.scope import Refusal
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import Layout, write_layout
 from crawler.engine import Ending
+from crawler.page import LinkKind
 from crawler.read.pdf.processes import PdfProcesses
 from crawler.testing.frontier.crawls import now
 from crawler.testing.loops import in_virtual_time
@@ -22,9 +24,11 @@ from crawler.wiring.components.content import content_reading
 from crawler.wiring.components.fetching import request_limits, robots_lifetimes
 from crawler.wiring.components.processing import open_sinks
 from crawler.wiring.crawl import check_configuration, open_crawl
+from crawler.wiring.live.values import Latest, make_values
 from crawler.wiring.queue_settings import grouping, pace_groups, queue_settings
+from crawler.wiring.revisiting import Plan, make_planning
 from crawler.wiring.storage import visited_set
-from frontier import CrawlUrl, Outcome, StoreRefused, UrlState
+from frontier import CrawlUrl, LedgerEntry, Outcome, StoreRefused, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
@@ -160,6 +164,38 @@ async def test_a_crawl_named_by_rules_of_another_version_is_refused_until_it_is_
         for rebuild in (True, False):
             async with open_crawl(loaded(), directory, rebuild=rebuild):
                 pass
+
+
+async def test_an_open_crawl_reads_urls_by_the_limit_of_their_length_that_holds_now(tmp_path: Path) -> None:
+    settings = ('frontier.queue_by="domain"', 'scope.exclude=["/xx"]')
+    text = f"http://www.a.test/{'x' * 3000}"
+    waiting = CrawlUrl(url=text, canonical=text, queue_key="test,a", kind=LinkKind.LINK)
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        async with open_crawl(loaded(*settings), directory) as crawl:
+            components = crawl.engine._components
+            with pytest.raises(ValueError, match="more than 2083 characters"):
+                crawl.read_seeds([text])
+            await crawl.live.replace(make_values(loaded(*settings, "scope.max_url_length=4000")))
+            assert [seed.url for seed in crawl.read_seeds([text])] == [text]
+            assert components.queue_key(text) == "test,a"
+            assert components.refusal_while_waiting(waiting) is Refusal.EXCLUDED
+            await crawl.live.replace(make_values(loaded(*settings)))
+            with pytest.raises(ValueError, match="more than 2083 characters"):
+                crawl.read_seeds([text])
+
+
+def test_a_later_visit_of_a_page_is_judged_by_the_values_that_hold_now() -> None:
+    latest = Latest(make_values(loaded()))
+    planning = make_planning(loaded('recrawl.schedule="fixed"'))
+    assert planning is not None
+    plan, text = Plan(latest, planning), f"http://a.test/{'x' * 3000}"
+    entry = LedgerEntry(canonical=text, state=UrlState.DONE, number=1, found_at=0.0, url=text, depth=1)
+    assert plan.url(entry) is None
+    latest.set(make_values(loaded("scope.max_url_length=4000")))
+    again = plan.url(entry)
+    assert (again and again.url) == text
+    latest.set(make_values(loaded("scope.max_url_length=4000", 'scope.exclude=["/xx"]')))
+    assert plan.url(entry) is None
 
 
 @pytest.mark.parametrize("change", ['urls.rules=["sort-query"]', 'frontier.queue_by="domain"'])

@@ -1,6 +1,6 @@
 """Makes what finds out whether a page repeats another one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from config import Config
 from crawler.protocols import Repeats
 from crawler.repeats.judge import RepeatJudge, Rules
 from crawler.repeats.stored import StoredFingerprints
-from crawler.url.urls import BadUrl, UrlReader
+from crawler.url.urls import BadUrl, Target, UrlReader
 from frontier import Frontier
 
 
@@ -31,7 +31,12 @@ def fingerprints(
     return (known,)
 
 
-def repeats(config: Config, known: Sequence[StoredFingerprints], urls: UrlReader, frontier: Frontier) -> Repeats | None:
+def repeats(
+    config: Config,
+    known: Sequence[StoredFingerprints],
+    read_url: Callable[[str, str], Target | BadUrl],
+    frontier: Frontier,
+) -> Repeats | None:
     """None if nothing follows from what a page repeats."""
     duplicates = config.duplicates
     if duplicates.near == "off" and duplicates.canonical == "note":
@@ -42,4 +47,4 @@ def repeats(config: Config, known: Sequence[StoredFingerprints], urls: UrlReader
         canonical="mark" if duplicates.canonical == "note" else duplicates.canonical,
         across_domains=duplicates.canonical_across_domains,
     )
-    return RepeatJudge(rules, fingerprints=next(iter(known), None), read_url=urls.read, status_of=frontier.status_of)
+    return RepeatJudge(rules, fingerprints=next(iter(known), None), read_url=read_url, status_of=frontier.status_of)

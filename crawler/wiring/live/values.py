@@ -11,7 +11,7 @@ from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Discovery
 from crawler.record import ArchiveFilter
 from crawler.url.ports import Ports
-from crawler.url.urls import UrlReader
+from crawler.url.urls import BadUrl, Target, UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.components import content, discovering, fetching, processing
 from crawler.wiring.sites import Sites
@@ -100,6 +100,9 @@ class Latest:
 
     def obeys_robots(self, url: str, /) -> bool:
         return (self._everywhere or self._of_site(url)).obeys_robots
+
+    def read_url(self, href: str, base: str, /) -> Target | BadUrl:
+        return self.values.urls.read(href, base)
 
     def scope(self) -> Scope:
         return self.values.scope
