@@ -1,5 +1,6 @@
 """Makes what decides which URLs are crawled: scope, traps, order and quotas."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -106,8 +107,14 @@ def queue_key(urls: UrlReader, url: str) -> str:
 
 def read_url(config: Config, url: str) -> Target:
     """A URL as a person wrote it, read with the configured rules. Raises `ValueError`."""
-    reader = UrlReader(rules=canonical_rules(config), queue_by=queue_by(config), queue_of=queue_of(config))
-    return read_seed(reader, url, called="URL")[0]
+    return read_seed(reader_for_lookup(config), url, called="URL")[0]
+
+
+def reader_for_lookup(config: Config) -> UrlReader:
+    """Reads URLs of any length: the crawl may have met them while it had another limit. Raises `ValueError`."""
+    return UrlReader(
+        rules=canonical_rules(config), queue_by=queue_by(config), queue_of=queue_of(config), max_length=sys.maxsize
+    )
 
 
 def loaded_for(loaded: Loaded, url: str) -> Loaded:

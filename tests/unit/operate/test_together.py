@@ -184,3 +184,16 @@ def test_a_part_that_is_not_there_is_refused(both: Both) -> None:
 
 def command_frontier(crawl: StoredCrawl, what: str, *arguments: str) -> Ended:
     return command_here("frontier", what, str(crawl.directory), *arguments)
+
+
+def test_a_known_url_is_found_whatever_the_limit_of_lengths_is_now(tmp_path: Path) -> None:
+    crawls = [make(tmp_path / str(parts), parts=parts) for parts in (1, PARTS)]
+    text = f"http://{HOSTS[0]}/{'x' * 3000}"
+    for crawl in crawls:
+        assert "more than 2083 characters" in crawl.do("add", text, "--force").err
+        assert crawl.do("set", "scope.max_url_length=4000").code == 0
+        assert crawl.do("add", text, "--force").code == 0
+        assert crawl.look("url", text, "--json").json()["state"] == "pending"
+        assert crawl.do("set", "scope.max_url_length=1000").code == 0
+        assert crawl.look("url", text, "--json").json()["state"] == "pending"
+        assert "waits" in crawl.do("forget", text).err
