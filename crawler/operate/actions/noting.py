@@ -2,11 +2,12 @@
 which the output only tells when they were visited last. And the URLs that somebody has added and that may still wait:
 `logs/added.jsonl`. The output tells nothing of those to which no page links."""
 
+import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -14,9 +15,11 @@ from crawler.codes.unreadable import UNREADABLE
 from crawler.control.requests import Add, Recrawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.files.content import read_file
+from crawler.files.folders import sync_directory
 from crawler.files.replacing import naming, replace_file
 from crawler.operate.refused import Refused
-from frontier import LedgerEntry
+from frontier import LedgerEntry, UrlState
+from frontier.descriptor import Durability
 
 _MOST: Final = 100
 """So that who recrawls host by host, and never comes to an end, has no file that grows for ever."""
@@ -47,28 +50,37 @@ def note_recrawl(path: Path, request: Recrawl, *, is_first: bool) -> None:
         raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
 
 
-def note_added(path: Path, request: Add, *, is_first: bool) -> None:
+def note_added(path: Path, request: Add, *, is_first: bool, durability: Durability) -> None:
     """Note URLs, before they are queued. `is_first` says that no URL waits: those before are through. Raises
     `Refused`."""
     try:
-        _append(path, [Added(at=time.time(), request=request)], mode="wb" if is_first else "ab")
+        path.parent.mkdir(exist_ok=True)
+        with naming(path), path.open("wb" if is_first else "ab") as file:
+            # A line begins with its end, so that one that a crash has cut does no harm to the next.
+            file.write(b"\n" + _encode(Added(at=time.time(), request=request)))
+            file.flush()
+            if durability == "power":
+                os.fsync(file.fileno())
+                sync_directory(path.parent)
         if path.stat().st_size > _MOST_BYTES:
             _, _, newer = read_file(path)[-_MOST_BYTES // 2 :].partition(b"\n")
             replace_file(path, newer)
     except OSError as error:
-        raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
+        raise Refused(f"not all was queued, because that can't be noted: {error}; then add it again") from error
 
 
 def divide_noted(sources: Iterable[CrawlDirectory], targets: Iterable[CrawlDirectory]) -> None:
     """Note in each target what the sources have, of which each names URLs that any target may get. Raises `OSError`."""
     sources, targets = list(sources), list(targets)
     recrawls = [each for source in sources for each in read_recrawls(source.recrawls)]
-    added = [each for source in sources for each in read_added(source.added)]
+    added = sorted((each for source in sources for each in read_added(source.added)), key=lambda each: each.at)
+    lines = dict.fromkeys(map(_encode, added))  # parts that were made of one have the same
     for target in targets:
         if recrawls:
             _write(target.recrawls, recrawls)
-        if added:
-            _append(target.added, added, mode="wb")
+        if lines:
+            target.added.parent.mkdir(exist_ok=True)
+            replace_file(target.added, b"\n".join(lines))
 
 
 def _write(path: Path, recrawls: Iterable[Recrawl]) -> None:
@@ -79,13 +91,6 @@ def _write(path: Path, recrawls: Iterable[Recrawl]) -> None:
         latest[_kind(each)] = max(same, each, key=lambda recrawl: recrawl.which.before or 0.0)
     path.parent.mkdir(exist_ok=True)
     replace_file(path, msgspec.json.encode([*latest.values()][-_MOST:]))
-
-
-def _append(path: Path, added: Iterable[Added], *, mode: Literal["ab", "wb"]) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with naming(path), path.open(mode) as file:
-        # A line begins with its end, so that one that a crash has cut does no harm to the next.
-        file.write(b"".join(b"\n" + _encode(each) for each in added))
 
 
 def read_added(path: Path) -> list[Added]:
@@ -107,8 +112,9 @@ def read_recrawls(path: Path) -> list[Recrawl]:
 
 
 def is_since(entry: LedgerEntry, moment: float, now: float) -> bool:
-    """Whether the last visit was since a moment. One in the future was before the clock was set back."""
-    return moment <= (entry.fetched_at or entry.found_at) <= now
+    """Whether the last visit was since a moment. One in the future was before the clock was set back. Of a URL that
+    waits nobody knows it."""
+    return entry.state is not UrlState.PENDING and moment <= (entry.fetched_at or entry.found_at) <= now
 
 
 def _kind(request: Recrawl) -> tuple[object, ...]:

@@ -153,8 +153,7 @@ class _Chosen:
             return False
         if which.excluded and entry.state is not UrlState.EXCLUDED:
             return False
-        # A URL that waits has no time of its last visit.
-        if which.before is not None and entry.state is not UrlState.PENDING and is_since(entry, which.before, now):
+        if which.before is not None and is_since(entry, which.before, now):
             return False
         return self._search is None or bool(self._search(entry.url or entry.canonical))
 

@@ -155,7 +155,8 @@ class _Adding:
         if urls:
             stats = self._frontier.describe()
             is_first = not (stats.pending or stats.retrying or stats.retired)
-            note_added(self._notes, msgspec.structs.replace(self._request, urls=urls), is_first=is_first)
+            noted = msgspec.structs.replace(self._request, urls=urls)
+            note_added(self._notes, noted, is_first=is_first, durability=self._config.frontier.durability)
 
     def _read(self, text: str) -> CrawlUrl | JudgedUrl:
         try:
@@ -196,10 +197,7 @@ async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], 
             with suppress(ValueError):  # by the rules of today it is no URL
                 (url,) = discovery.seeds([text])
                 before = await frontier.status_of(url.canonical)
-                is_through = (
-                    before is not None and before.state is not UrlState.PENDING and is_since(before, each.at, now)
-                )
-                if owns(url.queue_key) and not is_through:
+                if owns(url.queue_key) and not (before is not None and is_since(before, each.at, now)):
                     again.append(_with_precedence(url, each.request.precedence))
         taken += await seeding.enqueue(frontier, again, force=each.request.force)
         await asyncio.sleep(0)

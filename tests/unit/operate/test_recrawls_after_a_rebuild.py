@@ -1,5 +1,6 @@
 """What `recrawl` and `add` have queued is queued again when a frontier is rebuilt from the output."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,12 +11,14 @@ from crawler.control.requests import Add, Recrawl
 from crawler.control.selections import Selection
 from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import part_directories
 from crawler.operate.actions import noting
 from crawler.operate.actions.noting import note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
 from crawler.wiring import seeding
 from frontier import CrawlUrl, Frontier
+from frontier.descriptor import Durability
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make, url_of
 
 
@@ -131,7 +134,7 @@ def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_wit
     monkeypatch.setattr(noting, "_MOST_BYTES", 1000)
     path = tmp_path / "logs" / "added.jsonl"
     for number in range(100):
-        note_added(path, Add(urls=[str(number)]), is_first=number == 5)
+        note_added(path, Add(urls=[str(number)]), is_first=number == 5, durability="process")
         assert path.stat().st_size <= 1000
         assert read_added(path)[-1].request.urls == [str(number)]
         assert len(read_added(path)) >= min(number - 4, 5)
@@ -183,5 +186,33 @@ def test_what_can_not_be_noted_is_not_queued(tmp_path: Path) -> None:
         note_recrawl(CrawlDirectory(crawl.directory).recrawls, Recrawl(), is_first=True)
     CrawlDirectory(crawl.directory).added.mkdir()
     ended = crawl.do("add", url_of(HOSTS[0], 0), "--force")
-    assert (ended.code, "nothing was queued, because that can't be noted" in ended.err) == (2, True)
+    assert (ended.code, "not all was queued, because that can't be noted" in ended.err) == (2, True)
     assert pending(crawl) == before
+
+
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_what_was_added_is_noted_on_the_disk_if_the_frontier_is_there(
+    durability: Durability, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl, synced = make(tmp_path / "crawl", settings=[f"frontier.durability={durability}"]), list[str]()
+    path, fsync = CrawlDirectory(crawl.directory).added, os.fsync
+
+    def note(descriptor: int) -> None:
+        content = path.read_bytes() if path.exists() else b""
+        synced.append(f"{Path(f'/proc/self/fd/{descriptor}').readlink()} {len(content)}")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    assert crawl.do("add", url_of(HOSTS[0], EACH), "--force").code == 0
+    is_synced = [f"{each} {path.stat().st_size}" in synced for each in (path, path.parent)]
+    assert is_synced == [durability == "power"] * 2
+
+
+def test_parts_that_have_noted_the_same_do_not_double_it_when_they_are_divided_again(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    assert crawl.do("add", url_of(HOSTS[0], EACH), "--force").code == 0
+    assert crawl.do("add", url_of(HOSTS[1], EACH), "--force").code == 0
+    noted = read_added(CrawlDirectory(crawl.directory).added)
+    for parts in (PARTS, 2):
+        assert crawl.run("parts", "DIR", "--into", str(parts)).code == 0
+    assert [read_added(CrawlDirectory(each).added) for each in part_directories(crawl.directory)] == [noted] * 2
