@@ -75,6 +75,8 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     advice: list[str] = []
     retired_in: str | None = None
     """Where the crawl is being divided anew, or was: no machine may run it any more as it is."""
+    server_trouble: str | None = None
+    """Why the server takes no writes now, or soon will not, and what to do; None if it takes them."""
 
 
 class ClusterAdopted(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
-from config import Loaded
+from config import Loaded, ServerAway, ServerUnusable
 from crawler.cluster.values import Cluster, PartState
 from crawler.operate.cluster.advice import advice_of
 from crawler.operate.cluster.forms import ClusterStatus, Machine, PartOnMachine, State
 from crawler.operate.cluster.reaching import reached
 from crawler.parts.exchange.redis_connection import keys_of
 from crawler.status import duration
+from crawler.wiring.components.exchanging import checked_redis
 
 
 async def read_status(loaded: Loaded) -> ClusterStatus:
@@ -21,6 +22,7 @@ async def read_status(loaded: Loaded) -> ClusterStatus:
         cluster: Cluster = await register.read()
         prefix = f"{loaded.config.exchange.prefix}:{cluster.identity.generation}"
         under_way = await _under_way(client, prefix, cluster.identity.parts)
+        trouble = await _trouble(loaded)
     exchange, identity = loaded.config.exchange, cluster.identity
     status = ClusterStatus(
         url=exchange.url,
@@ -34,6 +36,7 @@ async def read_status(loaded: Loaded) -> ClusterStatus:
         is_first_server=cluster.is_first_server,
         coordinator=None if cluster.coordinator is None else cluster.coordinator.holder,
         retired_in=None if cluster.retired is None else cluster.retired.where,
+        server_trouble=trouble,
         last_ending=_last_ending(cluster),
         parts=[_part(cluster, part, under_way[part.number]) for part in cluster.parts],
         machines=[
@@ -49,6 +52,17 @@ async def read_status(loaded: Loaded) -> ClusterStatus:
         ],
     )
     return msgspec.structs.replace(status, advice=advice_of(status))
+
+
+async def _trouble(loaded: Loaded) -> str | None:
+    """Why a server that answers takes no writes now."""
+    try:
+        async with checked_redis(loaded):
+            return None
+    except ServerAway as error:
+        return error.problems[0].message
+    except ServerUnusable:
+        return None  # who looks may lack permissions that machines have
 
 
 async def _under_way(client: Any, prefix: str, parts: int) -> list[int]:

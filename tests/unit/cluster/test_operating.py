@@ -267,6 +267,24 @@ def test_the_status_says_how_the_crawl_has_ended(site: Site) -> None:
     assert site.status().last_ending is None
 
 
+def test_the_status_says_that_the_server_is_a_replica_rather_than_that_its_machines_are_dead(site: Site) -> None:
+    site.init()
+    site.open(0, A)
+    site.tell(A, Agent(host="host-a", pid=17, directory="/srv/crawl", parts={0: "12 pages"}))
+    assert site.status().server_trouble is None
+    with redis.Redis.from_url(site.server.url) as client:
+        client.replicaof("127.0.0.1", "1")
+    found = site.status()
+    assert found.server_trouble is not None
+    assert "is a replica" in found.server_trouble
+    assert found.advice[0] == found.server_trouble
+    assert len(found.advice) > 1  # parts that nobody has are named all the same
+    parts = [msgspec.structs.replace(part, state="free", holder=None) for part in found.parts]
+    machines = [msgspec.structs.replace(each, silent_s=9 * found.lease_s) for each in found.machines]
+    later = msgspec.structs.replace(found, parts=parts, machines=machines)
+    assert advice_of(later) == [found.server_trouble]
+
+
 def test_another_server_process_makes_parts_unsure(site: Site) -> None:
     site.server.kill()
     site.server.start("--appendonly", "yes", "--appendfsync", "always")
