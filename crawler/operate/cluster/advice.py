@@ -21,11 +21,11 @@ def advice_of(status: ClusterStatus) -> list[str]:
         return list(_unsure(status))
     trouble = [] if status.server_trouble is None else [status.server_trouble]
     is_held = status.coordinator is not None or any(part.holder is not None for part in status.parts)
+    if trouble and not is_held:
+        return trouble  # machines that run can neither take leases nor say how they are; no other may start
     if not is_held and all(_is_silent(machine, status) for machine in status.machines):
-        if trouble and status.machines:
-            return trouble  # a machine that runs can neither take leases nor say so
         command = f"onceover crawl --cluster {status.url}{prefix_option(status.prefix)}"
-        return [*trouble, *_unsure(status), f"no machine runs the crawl: start `{command}` on each", *_silent(status)]
+        return [*_unsure(status), f"no machine runs the crawl: start `{command}` on each", *_silent(status)]
     return [*trouble, *_unsure(status), *_waiting(status), *_free(status), *_silent(status)]
 
 
