@@ -9,7 +9,7 @@ from typing import Any
 
 from config import ConfigError, Loaded
 from crawler.cluster.values import Forgotten
-from crawler.codes.exit_codes import FAILED
+from crawler.codes.exit_codes import AWAY, FAILED
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.going_on import stored_exchange
 from crawler.disk.layout import read_layout
@@ -65,16 +65,21 @@ async def reached(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator[t
 
 @asynccontextmanager
 async def server_of(loaded: Loaded, *, also_full: bool = False) -> AsyncIterator[Any]:
-    """A client of the server. Raises `ConfigError` if it can't be used, and `Refused` if it fails later."""
+    """A client of the server. Raises `ConfigError` if it can't be used, and `Refused` if it fails later: with `AWAY` if
+    it can't be reached then, or takes no writes."""
     async with checked_redis(loaded, also_full=also_full) as client:
-        from redis.exceptions import RedisClusterException, RedisError  # noqa: PLC0415 - as above
+        from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError, ResponseError  # noqa: PLC0415 - as above
 
-        from crawler.redis.client import reason_of  # noqa: PLC0415 - as above
+        from crawler.redis.client import may_pass, reason_of  # noqa: PLC0415 - as above
 
         try:
             yield client
         except (RedisError, RedisClusterException, ConnectionError, TimeoutError) as error:
-            raise Refused(f"Redis at {loaded.config.exchange.url} has failed: {reason_of(error)}", FAILED) from error
+            is_refusal = (
+                isinstance(error, ResponseError) and not isinstance(error, ReadOnlyError) and not may_pass(error)
+            )
+            why = f"Redis at {loaded.config.exchange.url} has failed: {reason_of(error)}"
+            raise Refused(why, FAILED if is_refusal else AWAY) from error
 
 
 async def generation_at(client: Any, loaded: Loaded) -> str | None:

@@ -33,7 +33,7 @@ from crawler.testing.loops import run_in_virtual_time
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import open_crawl
-from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_told
+from tests.e2e.crawling import AWAY, COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import RedisServer, running_redis
 from tests.unit.cluster.homes import IDENTITY
@@ -135,8 +135,23 @@ def test_who_stops_a_crawl_at_a_replica_is_told_what_to_do(tmp_path: Path) -> No
         assert_told(command_here("cluster", "init", str(site), "--parts", "2", "--url", server.url), COMPLETE)
         client.replicaof("127.0.0.1", "1")
         refused = command_here("cluster", "stop", "--url", server.url)
-        assert_told(refused, FAILED, "let it be the master, or name Sentinels")
+        assert_told(refused, AWAY, "let it be the master, or name Sentinels")
         assert "script" not in refused.err
+
+
+def test_who_stops_a_crawl_while_redis_can_not_save_is_told_that_it_takes_no_writes(tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    with running_redis() as server, redis.Redis.from_url(server.url) as client:
+        assert_told(command_here("cluster", "init", str(site), "--parts", "2", "--url", server.url), COMPLETE)
+        (server.folder / "dump.rdb").mkdir()  # so that it can't be written
+        client.config_set("save", "3600 1")
+        client.bgsave()
+        while client.info("persistence")["rdb_last_bgsave_status"] == "ok":
+            pass
+        refused = command_here("cluster", "stop", "--url", server.url)
+        assert_told(refused, AWAY, "MISCONF")
+        assert "can't save its data" in command_here("cluster", "status", "--json", "--url", server.url).out
 
 
 def test_who_makes_a_crawl_is_told_how_machines_reach_its_server(tmp_path: Path) -> None:
