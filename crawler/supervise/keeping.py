@@ -14,7 +14,7 @@ from crawler.disk.directory import DirectoryRefused
 from crawler.files.content import last_lines
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
 from crawler.status import number_of
-from crawler.supervise.process import PartProcess, check_still_there, start
+from crawler.supervise.process import WITHOUT_LEASE, PartProcess, check_still_there, start
 from crawler.supervise.restarts import Restarts
 
 log = logging.getLogger(__name__)
@@ -148,7 +148,8 @@ class PartKeeper:
                 f"stored is kept; the same command goes on. The end of {self._log_file}:{lines}",
                 FAILED,
             )
-        self._tell(f"part {number} has died ({how}); it starts again in {wait_s:g} s.")
+        if how != WITHOUT_LEASE:  # the machine tells that the lease was lost
+            self._tell(f"part {number} has died ({how}); it starts again in {wait_s:g} s.")
         log.info("part %d has died (%s); it starts again in %g s", number, how, wait_s)
         with suppress(TimeoutError):
             await asyncio.wait_for(ends.wait(), wait_s)

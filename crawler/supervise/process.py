@@ -16,6 +16,8 @@ from crawler.parts.line.line import Line, open_line
 from crawler.parts.line.messages import Begin, FromPart, ToPart
 
 COMMAND: Final = "run-part"
+WITHOUT_LEASE: Final = "because its lease had ended"
+"""How a process ends that finds out before its supervisor that its lease has ended."""
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -34,7 +36,7 @@ class PartProcess:
         """Wait for its end. Returns how it has ended, for people."""
         code = await asyncio.to_thread(self._process.wait)
         if code == LEASE_ENDED:
-            return "because its lease had ended"
+            return WITHOUT_LEASE
         if code >= 0:
             return f"exit code {code}"
         try:

@@ -10,7 +10,7 @@ import pytest
 from crawler.parts.line.messages import Begin, FromPart
 from crawler.supervise import keeping
 from crawler.supervise.keeping import PartFailed, PartKeeper
-from crawler.supervise.process import PartProcess
+from crawler.supervise.process import WITHOUT_LEASE, PartProcess
 from crawler.supervise.restarts import FIRST_S, MAX_DEATHS
 from crawler.testing.loops import in_virtual_time
 
@@ -72,3 +72,50 @@ async def test_an_error_that_no_time_mends_is_told_as_such(
     with pytest.raises(OSError, match="log") as raised:
         await keeper(tmp_path, monkeypatch, error, []).keep(asyncio.Event())
     assert raised.value is error
+
+
+class Ending:
+    """A process that ends at once."""
+
+    pid = 17
+
+    def __init__(self, how: str) -> None:
+        self._how = how
+        self.line = self
+
+    def send(self, _: object) -> None: ...
+
+    async def receive(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+    async def wait(self) -> str:
+        return self._how
+
+
+class Losing(Watch):
+    """Prepares the part once: its lease is about to be lost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0
+
+    async def prepare(self, number: int, /) -> Begin | None:
+        return None if self.begun else await super().prepare(number)
+
+    def begin(self, number: int, process: PartProcess, /) -> None:
+        self.begun += 1
+
+
+@pytest.mark.parametrize(("how", "is_told"), [(WITHOUT_LEASE, False), ("by SIGKILL", True)], ids=["lease", "killed"])
+@in_virtual_time
+async def test_a_part_whose_lease_has_ended_is_not_said_to_start_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, is_told: bool
+) -> None:
+    async def start(*_: object, **__: object) -> Ending:
+        return Ending(how)
+
+    monkeypatch.setattr(keeping, "start", start)
+    told: list[str] = []
+    assert await PartKeeper(0, tmp_path / "log", Losing(), tell=told.append).keep(asyncio.Event()) is None
+    assert any("starts again" in each for each in told) == is_told
