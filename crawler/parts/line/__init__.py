@@ -12,7 +12,7 @@ A *service* is something that part and supervisor do together, and that this roo
 reservations of addresses. It is two objects with the same `name`:
 
 - `PartService` in each part. Wiring makes it where it knows what the service needs (the state, the engine), and lists
-  it in `OpenedCrawl.services`. The process of the part connects it to the line once the crawl is open.
+  it in `OpenedCrawl.leasing`. The process of the part connects it to the line once the crawl is open.
 - `SupervisorService` in the supervisor. Wiring makes it from the configuration
   (`crawler.wiring.components.part_limits`). It can end the crawl by the `stop` that it is given.
 
