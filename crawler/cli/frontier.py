@@ -1,4 +1,4 @@
-"""onceover frontier: export, import, and what operators do under its old names"""
+"""onceover frontier: export, import, rebuild, and commands that `onceover` has, too"""
 
 import sys
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.cli.fsck import rebuild
 from crawler.cli.operate.hosts import budget, retire, unretire
-from crawler.cli.operate.options import alias, crawl_at, named_path, part, place
+from crawler.cli.operate.options import crawl_at, named_path, part, place
 from crawler.cli.operate.pausing import pause, resume
 from crawler.control.requests import Export, Import
 from crawler.control.wire import MAX_REQUEST_BYTES, in_requests
@@ -29,8 +29,6 @@ def frontier() -> None:
 
 for command in (pause, resume, retire, unretire, budget):
     frontier.add_command(command)
-frontier.add_command(alias(pause, "hold", "pause"))
-frontier.add_command(alias(resume, "release", "resume"))
 frontier.add_command(rebuild)
 
 

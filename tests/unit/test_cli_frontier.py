@@ -210,7 +210,7 @@ def test_a_host_with_letters_beyond_ascii_is_named_as_people_write_it(tmp_path: 
         (("retire", "none.test"), "has no queue of none.test; `onceover inspect"),
         (("unretire", "h0.test"), "queue test,h0 is not retired by an operator; nothing was changed"),
         (("budget", "h0.test", "much"), "expected a cost of 0 to 9,007,199,254,740,992, or `default`"),
-        (("release",), "is not paused; nothing was changed"),
+        (("resume",), "is not paused; nothing was changed"),
     ],
 )
 def test_an_act_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
@@ -240,7 +240,7 @@ def test_a_pause_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pa
     assert run("frontier", "pause", here) == f"{here} is paused: by the operator\n"
     run("frontier", "resume", here)
     assert run("frontier", "pause", here, "--reason", "rain") == f"{here} is paused: rain\n"
-    run("frontier", "resume", here)
+    assert run("frontier", "resume", here) == f"{here} is no longer paused: `onceover crawl --dir {here}` goes on\n"
     assert in_use()
 
 
@@ -253,13 +253,6 @@ def test_the_urls_that_come_next_are_listed_in_the_order_in_which_they_are_fetch
     )
     with pytest.raises(Refused, match=r"has no queue of h9\.test"):
         run("inspect", here, "next", "h9.test")
-
-
-def test_the_old_words_for_pausing_still_work(tmp_path: Path) -> None:
-    here = made(tmp_path / "here", hosts=1)
-    assert run("frontier", "hold", here, "--reason", "rain") == f"{here} is paused: rain\n"
-    assert run("frontier", "release", here) == f"{here} is no longer paused: `onceover crawl --dir {here}` goes on\n"
-    assert "hold" not in run("frontier", "--help")
 
 
 def test_a_repair_of_what_is_sound_says_so(tmp_path: Path) -> None:

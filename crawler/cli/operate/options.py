@@ -133,10 +133,3 @@ def note_elsewhere(directory: Path) -> None:
     """Say which parts of a crawl are missing, or on other machines, so that nobody takes what is here for all."""
     for note in notes_of_missing(directory):
         click.echo(f"note: {note}", err=True)
-
-
-def alias(command: click.Command, name: str, means: str) -> click.Command:
-    """The same command under a name that it had before."""
-    return click.Command(
-        name, callback=command.callback, params=command.params, hidden=True, help=f"The old name of `onceover {means}`."
-    )
