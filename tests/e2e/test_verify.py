@@ -260,8 +260,8 @@ def test_pages_that_a_database_refuses_do_not_count_as_written_again(crawl: Path
     ended = command_here("inspect", str(crawl), "verify", "--repair")
     assert ended.err == (
         "the sink sqlite: 1 page written again\n"
-        "the sink sqlite: 1 page is left out, because the database refuses the row, as "
-        f"that of {url} (number 2): it has no title\n"
+        "the sink sqlite: 1 page is left out. "
+        f"The database refuses the row of {url} (number 2): it has no title\n"
     )
 
 

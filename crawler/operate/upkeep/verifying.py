@@ -44,8 +44,8 @@ async def repair(places: Places, say: Callable[[str], None]) -> None:
                 say(f"{name}: {number_of(repaired.written, 'page')} written again")
                 if (first := repaired.first) is not None:
                     refused = number_of(repaired.refused, "page is", "pages are")
-                    why = f"that of {first.url} (number {first.number}): {first.why}"
-                    say(f"{name}: {refused} left out, because the database refuses the row, as {why}")
+                    example = f"{first.url} (number {first.number}): {first.why}"
+                    say(f"{name}: {refused} left out. The database refuses the row of {example}")
             if indexes := sum(repair_indexes(each.warc) for each in places.outputs):
                 say(f"{number_of(indexes, 'index', 'indexes')} made anew")
 

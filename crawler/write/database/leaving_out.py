@@ -92,8 +92,8 @@ class LeavingOut:
         self._told.add(row.number)
         self._left_out += 1
         _log.error(
-            "the sink %s: %s (number %d) is left out, because the database refuses its row: %s; when it takes the row, "
-            "`onceover inspect DIR verify --repair` stores that from its record, if the crawl writes records",
+            "the sink %s: %s (number %d) is left out, because the database refuses its row: %s; once it takes the row, "
+            "`onceover inspect DIR verify --repair` stores the page from its record, if the crawl writes records",
             self._sink,
             url,
             row.number,
