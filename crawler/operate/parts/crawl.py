@@ -185,7 +185,7 @@ class CrawlInParts:
         self.parts = parts
         self.pid = pid
         self._ownership = Ownership(len(parts.numbers) if division is None else division)
-        self._urls = discovering.reader_for_lookup(loaded.config)
+        self._urls = discovering.url_reader(loaded, max_length=discovering.ANY_LENGTH)
         self._has_prefixes = discovering.queue_prefixes(loaded.config) is not None
 
     def part_of(self, url: str) -> int:

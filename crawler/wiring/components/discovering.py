@@ -38,6 +38,8 @@ from crawler.wiring.queue_settings import parallel_queues, queue_by
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl
 
+ANY_LENGTH: Final = sys.maxsize
+"""For URLs that are looked up: the crawl may have met them while it had another limit."""
 _LONGEST_DATE: Final = len("2026-11-28")
 
 
@@ -58,9 +60,9 @@ def queue_of(config: Config) -> Callable[[str, str], str] | None:
     return None if prefixes is None else prefixes.key
 
 
-def url_reader(loaded: Loaded) -> UrlReader:
-    """The reader of URLs, with the configured rules. Raises `ConfigError` for an unknown rule, and for what is no host
-    in frontier.parallel_queues."""
+def url_reader(loaded: Loaded, *, max_length: int | None = None) -> UrlReader:
+    """The reader of URLs, with the configured rules; `max_length` replaces the configured limit. Raises `ConfigError`
+    for an unknown rule, and for what is no host in frontier.parallel_queues."""
     config = loaded.config
     with loaded.refusing("frontier.queue_prefixes"):
         queue_of(config)
@@ -69,7 +71,7 @@ def url_reader(loaded: Loaded) -> UrlReader:
             rules=canonical_rules(config),
             queue_by=queue_by(config),
             queue_of=queue_of(config),
-            max_length=config.scope.max_url_length,
+            max_length=config.scope.max_url_length if max_length is None else max_length,
         )
     with loaded.refusing("frontier.parallel_queues"):
         parallel_queues(config, urls)
@@ -107,14 +109,10 @@ def queue_key(urls: UrlReader, url: str) -> str:
 
 def read_url(config: Config, url: str) -> Target:
     """A URL as a person wrote it, read with the configured rules. Raises `ValueError`."""
-    return read_seed(reader_for_lookup(config), url, called="URL")[0]
-
-
-def reader_for_lookup(config: Config) -> UrlReader:
-    """Reads URLs of any length: the crawl may have met them while it had another limit. Raises `ValueError`."""
-    return UrlReader(
-        rules=canonical_rules(config), queue_by=queue_by(config), queue_of=queue_of(config), max_length=sys.maxsize
+    reader = UrlReader(
+        rules=canonical_rules(config), queue_by=queue_by(config), queue_of=queue_of(config), max_length=ANY_LENGTH
     )
+    return read_seed(reader, url, called="URL")[0]
 
 
 def loaded_for(loaded: Loaded, url: str) -> Loaded:

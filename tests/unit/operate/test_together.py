@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from config import CompareWork, load
+from crawler.codes.exit_codes import USAGE
 from crawler.wiring.comparing.blocks import prepare_work
 from tests.e2e.crawling import Ended
 from tests.e2e.operating import command_here
@@ -197,3 +198,11 @@ def test_a_known_url_is_found_whatever_the_limit_of_lengths_is_now(tmp_path: Pat
         assert crawl.do("set", "scope.max_url_length=1000").code == 0
         assert crawl.look("url", text, "--json").json()["state"] == "pending"
         assert "waits" in crawl.do("forget", text).err
+
+
+def test_a_wrong_rule_in_the_configuration_of_a_crawl_in_parts_is_named(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS)
+    file = crawl.directory / "crawl.toml"
+    file.write_text(file.read_text().replace("[urls]\n", '[urls]\nrules = ["none-such"]\n'))
+    ended = crawl.look("url", url_of(HOSTS[0], 0))
+    assert (ended.code, "unknown canonical rule 'none-such'" in ended.err) == (USAGE, True)
