@@ -52,6 +52,7 @@ from crawler.redis.checks import permissions
 from crawler.serve.api.forms import CrawlForm, CrawlList
 from crawler.serve.life.news import News
 from crawler.status import Status, status_of
+from crawler.testing.sink.pages import write
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
 from crawler.write.database.rows import RowOptions
@@ -744,15 +745,29 @@ def check_query_of_partitions(block: Block, folder: Path, shell: Shell) -> None:
     assert {"warc"} <= {subset for _, subset, _ in found}
 
 
-def check_postgres_queries(block: Block, _: Path, __: Shell) -> None:
-    async def make_tables(dsn: str) -> None:
-        sink = PostgresSink(Parameters(), PostgresOptions(dsn=dsn))
-        await sink.begin()
-        await sink.aclose()
+async def write_into_postgres(dsn: str, *numbers: int) -> None:
+    """Makes the tables if they are missing."""
+    sink = PostgresSink(Parameters(), PostgresOptions(dsn=dsn))
+    await sink.begin()
+    for number in numbers:
+        await write(sink, number)
+    await sink.aclose()
 
+
+def check_postgres_queries(block: Block, _: Path, __: Shell) -> None:
     with running_postgres() as server:
-        asyncio.run(make_tables(server.dsn))
+        asyncio.run(write_into_postgres(server.dsn))
         server.query(block.text)
+
+
+def check_postgres_rights(block: Block, _: Path, __: Shell) -> None:
+    with running_postgres() as server:
+        asyncio.run(write_into_postgres(server.dsn))
+        server.query("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC")
+        server.query("CREATE ROLE crawler LOGIN")
+        server.query(block.text.replace("DATABASE pages", "DATABASE postgres"))
+        asyncio.run(write_into_postgres(server.dsn.replace("crawl@", "crawler@"), 1, 1, 2))
+        assert server.query("SELECT number FROM onceover.pages ORDER BY number") == [["1"], ["2"]]
 
 
 def check_preferences(block: Block, _: Path, __: Shell) -> None:
@@ -785,6 +800,7 @@ SHOWN_ELSEWHERE = {
     ("docs/daemon.md", "#!/usr/bin/python3"): check_mail,
     ("docs/databases.md", "SELECT dead.url"): check_sqlite_query,
     ("docs/databases.md", "SELECT host"): check_postgres_queries,
+    ("docs/databases.md", "GRANT "): check_postgres_rights,
     ("docs/extending.md", "[build-system]"): check_project,
     ("docs/metrics.md", "scrape_configs:"): check_scrape_configuration,
     ("docs/output.md", "#!/bin/sh"): check_nightly_mail,
