@@ -244,7 +244,7 @@ class TolerantHandler(ResponseHandler):
                     fixed = self._fix_head(pending[:end])
                     plain = read_plain_head(fixed) if self._may_have_body else None
                     if plain is None:
-                        self._parse(fixed)
+                        self._parse(response_heads.with_one_length(fixed))
                 if plain is not None:
                     self._begin_plain(plain)
                 pending, searched = pending[end:], 0

@@ -32,6 +32,7 @@ _SOUND = re.compile(
 _STATUS = re.compile(rb"HTTP/([0-9]+(?:\.[0-9]+)?)[ \t]+([0-9]{3})(?![0-9])[ \t]*([^\n]*)", re.IGNORECASE)
 _RESET = re.compile(rb"[\r\n]*HTTP/[0-9.]+[ \t]+205(?![0-9])", re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
+_LENGTH_LINES = re.compile(rb"^content-length[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*", re.IGNORECASE | re.MULTILINE)
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _SUCCESS = re.compile(rb"\A(HTTP/1\.[01]) 2[0-9]{2}(?![0-9])")
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
@@ -82,8 +83,8 @@ def fix_head(head: bytes, /) -> bytes:
     lengths, codings = _LENGTH.findall(head), _CODING.findall(head)
     length, coding = _one_length(lengths), _one_coding(codings)
     has_sound_length = not lengths or (len(lengths) == 1 and _is_length(lengths[0].strip(b" \t\r")))
-    if lengths and _are_chunked(codings):
-        length, has_sound_length = b"", False  # the chunks count (RFC 9112, section 6.3)
+    if lengths and length is None and _are_chunked(codings):
+        length = b""  # the chunks count (RFC 9112, section 6.3), whichever of the lengths is right
     if _RESET.match(head):
         length, coding = b"0", b""  # the parser would wait for a body
     if has_sound_length and coding is None and _SOUND.fullmatch(head):
@@ -97,6 +98,11 @@ def fix_head(head: bytes, /) -> bytes:
 def has_two_lengths(head: bytes, /) -> bool:
     """Whether a head states a length although the body comes in chunks: a proxy may have taken the other one."""
     return _are_chunked(_CODING.findall(head)) and _LENGTH.search(head) is not None
+
+
+def with_one_length(head: bytes, /) -> bytes:
+    """The head without its Content-Length if it announces chunks: the parser refuses both."""
+    return _LENGTH_LINES.sub(b"", head) if has_two_lengths(head) else head
 
 
 def fix_tunnel_head(head: bytes, /) -> bytes:

@@ -52,7 +52,7 @@ class Received:
         self.handler.begin_request(may_have_body=asked != "HEAD")
         for piece in pieces:
             self.handler.data_received(piece)
-        [[[_, content], _], *_] = self.handler._buffer
+        [[[self.message, content], _], *_] = self.handler._buffer
         self.content: Any = content
         if lost:
             self.handler.connection_lost(None)
@@ -344,3 +344,16 @@ async def test_chunks_count_and_not_the_length_whatever_else_the_head_has(odd: b
     assert not received.is_reusable
     received = Received(both, asked="HEAD")
     assert (received.body, received.has_ended, received.is_reusable) == (b"", True, False)
+
+
+@pytest.mark.parametrize("coding", [b"chunked ,", b"identity, chunked"])
+@pytest.mark.parametrize(
+    "length", [b"Content-Length: 3", b"Content-Length: 3\r\nContent-Length: 3", b"Content-Length: 3 , 3"]
+)
+async def test_the_length_beside_chunks_is_kept_in_the_headers_also_if_the_head_is_mended(
+    coding: bytes, length: bytes
+) -> None:
+    received = Received(head(length, b"Transfer-Encoding: " + coding) + WHOLE)
+    assert (received.body, received.has_ended, received.broken) == (b"hello", True, None)
+    assert not received.is_reusable
+    assert dict(received.message.raw_headers)[b"Content-Length"] == b"3"
