@@ -32,9 +32,10 @@ _OF_ROW: Final = (
     asyncpg.ProgramLimitExceededError,
     asyncpg.PLPGSQLError,
     asyncpg.WithCheckOptionViolationError,
+    asyncpg.UnknownPostgresError,
 )
 """What a server says of a row that it does not take, as for a constraint, an index, a trigger or a view that users have
-made."""
+made. Triggers may raise errors with codes of their own, which asyncpg does not know."""
 _Begin = Callable[[asyncpg.Connection, str], Awaitable[None]]
 _MISCONFIGURED: Final = (
     asyncpg.ClientConfigurationError,

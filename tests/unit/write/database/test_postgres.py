@@ -222,16 +222,18 @@ async def test_a_row_that_a_trigger_or_a_view_refuses_is_left_out(
     await write(sink, 1)
     server.query(
         "CREATE FUNCTION judged.judge() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$BEGIN IF new.title = 'bad' THEN RAISE EXCEPTION 'no bad title'; END IF; RETURN new; END$$;"
+        "$$BEGIN IF new.title = 'bad' THEN RAISE EXCEPTION 'no bad title'; END IF;"
+        "IF new.title = 'odd' THEN RAISE EXCEPTION 'no odd title' USING ERRCODE = 'U0001'; END IF; RETURN new; END$$;"
         "CREATE TRIGGER judge BEFORE INSERT ON judged.pages FOR EACH ROW EXECUTE FUNCTION judged.judge();"
         "ALTER TABLE judged.pages RENAME TO stored;"
         "CREATE VIEW judged.pages AS SELECT * FROM judged.stored WHERE title <> 'worse' WITH CHECK OPTION"
     )
-    for number, title in enumerate(("bad", "worse", "good"), start=2):
+    for number, title in enumerate(("bad", "odd", "worse", "good"), start=2):
         await sink.write(*rich_page(number, title=title))
     await sink.aclose()
-    assert numbers(server, "judged") == [1, 4]
-    assert ["no bad title" in caplog.messages[0], "check option" in caplog.messages[1]] == [True, True]
+    assert numbers(server, "judged") == [1, 5]
+    reasons = ("no bad title", "no odd title", "check option")
+    assert [why in message for why, message in zip(reasons, caplog.messages, strict=True)] == [True, True, True]
 
 
 async def test_a_server_that_refuses_every_row_is_waited_for(server: PostgresServer) -> None:
