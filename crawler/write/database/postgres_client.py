@@ -66,6 +66,8 @@ class PostgresClient:
         self._try_at = 0.0
         self._why = ""
         self._has_warned = False
+        self._has_begun = False
+        """Whether it has made the tables, or found them."""
         self._leaving_out = LeavingOut("postgres", store=self._store, takes=self._takes)
 
     def tell_refusals(self, tell: Callable[[LeftOut], object], /) -> None:
@@ -76,7 +78,7 @@ class PostgresClient:
         """Connect, and make the tables. Raises ValueError if the configuration, a right or a table is wrong; a server
         that does not answer is tried again by the first call of `store`."""
         try:
-            await self._connect()
+            await self._connect(self._prepare)
         except OSError as error:
             _log.warning("the sink postgres: %s; the crawl tries again when it has a page", error)
 
@@ -148,9 +150,9 @@ class PostgresClient:
     async def _connected(self) -> asyncpg.Connection:
         if self._connection is not None and not self._connection.is_closed():
             return self._connection
-        return await self._connect()
+        return await self._connect(self._prepare)
 
-    async def _connect(self, begin: _Begin = prepare) -> asyncpg.Connection:
+    async def _connect(self, begin: _Begin) -> asyncpg.Connection:
         if self._monotonic() < self._try_at:
             # The crawl shows the reason with which a pause began, whatever the pause is later.
             raise OSError(f"{self._why}; tries again within {LONGEST_PAUSE_S:.0f} s")
@@ -169,6 +171,10 @@ class PostgresClient:
             raise OSError(self._why) from error
         self._connection, self._pause_s = connection, 0.0
         return connection
+
+    async def _prepare(self, connection: asyncpg.Connection, schema: str) -> None:
+        await prepare(connection, schema, was_there=self._has_begun)
+        self._has_begun = True
 
     async def _open(self) -> asyncpg.Connection:
         try:

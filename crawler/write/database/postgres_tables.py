@@ -68,17 +68,17 @@ _LINK_NAMES: Final = ("crawl", "number", "position", "target")
 _READ_AT_ONCE: Final = 1000
 
 
-async def prepare(connection: asyncpg.Connection, schema: str) -> None:
-    """Make or migrate the tables, and those of this connection. Raises ValueError for tables of a newer version, and
-    for a database that can't hold all texts.
+async def prepare(connection: asyncpg.Connection, schema: str, *, was_there: bool = False) -> None:
+    """Make or migrate the tables, and those of this connection. `was_there` says that this crawl has met the schema
+    before. Raises ValueError for tables of a newer version, and for a database that can't hold all texts.
 
     Several parts of a crawl do this at the same time, so one waits for the other.
     """
-    for name in await _prepare(connection, schema):
+    for name in await _prepare(connection, schema, was_there=was_there):
         _log.warning('the sink postgres: the table "%s".%s was missing, and is made anew', schema, name)
 
 
-async def _prepare(connection: asyncpg.Connection, schema: str) -> list[str]:
+async def _prepare(connection: asyncpg.Connection, schema: str, *, was_there: bool = False) -> list[str]:
     """Returns the tables that somebody has dropped."""
     if (encoding := await connection.fetchval("SHOW server_encoding")) != "UTF8":
         raise ValueError(
@@ -88,7 +88,7 @@ async def _prepare(connection: asyncpg.Connection, schema: str) -> list[str]:
     await connection.execute(_LIMITS)
     async with _transaction(connection):
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"onceover schema {schema}")
-        dropped = await _migrate(connection, schema)
+        dropped = await _migrate(connection, schema, was_there=was_there)
     # A server that loses what it has acknowledged would lose pages that are done.
     if await connection.fetchval("SHOW synchronous_commit") == "off":
         await connection.execute("SET synchronous_commit = on")
@@ -171,7 +171,7 @@ def _upsert(schema: str) -> str:
     )
 
 
-async def _migrate(connection: asyncpg.Connection, schema: str) -> list[str]:
+async def _migrate(connection: asyncpg.Connection, schema: str, *, was_there: bool) -> list[str]:
     """Returns the tables that somebody has dropped."""
     exists = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f'"{schema}".schema_version')
     version = 0
@@ -192,7 +192,7 @@ async def _migrate(connection: asyncpg.Connection, schema: str) -> list[str]:
     for column in COLUMNS:
         if column.name not in present:
             await connection.execute(f'ALTER TABLE "{schema}".pages ADD COLUMN "{column.name}" {_TYPES[column.kind]}')
-    return made if exists else []
+    return made if exists or was_there else []
 
 
 async def _make_missing(connection: asyncpg.Connection, schema: str, *, is_new: bool) -> list[str]:

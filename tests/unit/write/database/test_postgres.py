@@ -327,19 +327,28 @@ async def test_a_check_that_is_taken_back_tells_of_no_table_that_it_makes(
     assert server.query("SELECT to_regclass('checked.links') IS NULL") == [["t"]]
 
 
-@pytest.mark.parametrize("table", ["links", "pages"])
+@pytest.mark.parametrize(
+    ("dropped", "tables"),
+    [
+        ("TABLE dropped.links", ["links"]),
+        ("TABLE dropped.pages", ["pages"]),
+        ("SCHEMA dropped CASCADE", ["pages", "links", "schema_version"]),
+    ],
+    ids=["links", "pages", "schema"],
+)
 async def test_a_table_that_was_dropped_is_made_again(
-    server: PostgresServer, caplog: pytest.LogCaptureFixture, table: str
+    server: PostgresServer, caplog: pytest.LogCaptureFixture, dropped: str, tables: list[str]
 ) -> None:
     sink = open_sink(server.dsn, schema="dropped")
     await sink.write(*rich_page(1))
-    server.query(f"DROP TABLE dropped.{table}")
+    server.query(f"DROP {dropped}")
     with pytest.raises(OSError, match="does not exist"):
         await sink.write(*rich_page(2))
     await sink.write(*rich_page(2))
     await sink.aclose()
     assert 2 in numbers(server, "dropped")
-    assert f'the table "dropped".{table} was missing, and is made anew' in caplog.text
+    told = [f'the sink postgres: the table "dropped".{table} was missing, and is made anew' for table in tables]
+    assert caplog.messages == told
 
 
 async def test_no_time_becomes_an_infinite_one(server: PostgresServer) -> None:
