@@ -38,7 +38,7 @@ class Robots(Protocol):
         ...
 
     def is_known(self, url: str, /) -> bool:
-        """Whether `allows` would answer now without a request."""
+        """Whether `allows` would answer now without a request. May be False for a URL that robots.txt disallows."""
         ...
 
     async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
