@@ -6,7 +6,7 @@ from typing import Final
 
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.forms import Duplicate
-from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.listed import Listed, other_canonical
 from crawler.page import counts_as_page
 
 _TABLE: Final = """
@@ -33,9 +33,7 @@ class Duplicates:
     def add(self, listed: Listed) -> None:
         if not counts_as_page(listed) or not listed.size_bytes:
             return  # nobody wonders that empty bodies are equal
-        canonical = listed.canonical
-        if canonical is not None and self._canonical(canonical) == self._canonical(listed.url):
-            canonical = None
+        canonical = other_canonical(listed, self._canonical)
         near = listed.near_duplicate_of if listed.duplicate_of is None else None
         row = listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance
         self._database.execute("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", row)
