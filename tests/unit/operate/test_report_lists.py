@@ -384,6 +384,19 @@ def test_a_page_that_redirects_to_itself_counts_beside_that_redirect_when_a_url_
     assert counted.totals.statuses.counts() == {"302": 1, "200": 1}
 
 
+def test_a_page_that_redirects_to_itself_at_the_first_visit_alone_is_no_duplicate_of_itself(tmp_path: Path) -> None:
+    """The second visit has the cookie that the redirect has set."""
+    page = {"digest": "sha1:A", "size_bytes": 5, "content_type": "text/html"}
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", status=302, redirect="http://a.test/"),
+        record(2, "/", kind="redirect", via="http://a.test/", **page),
+        record(3, "/", visit=2, **page),
+        record(4, "/", visit=2, status=304, kind="redirect", via="http://a.test/"),
+    )
+    assert make_lists([directory], ["duplicates"], str, None).duplicates == []
+
+
 def test_types_and_refused_links_are_those_of_the_copy_that_is_current(tmp_path: Path) -> None:
     directory = written(
         tmp_path / "records",

@@ -11,9 +11,11 @@ from crawler.page import counts_as_page
 
 _TABLE: Final = """
     CREATE TABLE pages (
-        digest TEXT, number INTEGER, url TEXT, bytes INTEGER, canonical TEXT, near TEXT, distance INTEGER
-    )
+        name TEXT PRIMARY KEY, digest TEXT, number INTEGER, url TEXT, bytes INTEGER, canonical TEXT, near TEXT,
+        distance INTEGER
+    ) WITHOUT ROWID
 """
+"""A page that has redirected to itself, as with a cookie, may be visited in two ways. What comes later counts."""
 _SAME_BODY: Final = """
     SELECT url, first_value(url) OVER same, bytes, count(*) OVER (PARTITION BY digest), number = min(number) OVER same
     FROM pages WHERE digest IS NOT NULL
@@ -35,8 +37,9 @@ class Duplicates:
             return  # nobody wonders that empty bodies are equal
         canonical = other_canonical(listed, self._canonical)
         near = listed.near_duplicate_of if listed.duplicate_of is None else None
-        row = listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance
-        self._database.execute("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        page = listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance
+        row = self._canonical(listed.url), *page
+        self._database.execute("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def rows(self) -> Iterator[Duplicate]:
         """Those with the same body, together; then those that name another page; then others with almost the same
