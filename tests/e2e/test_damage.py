@@ -128,7 +128,7 @@ def test_fsck_tells_what_is_missing_in_the_output_and_has_it_fetched_again(
                 path.write_bytes(content[:third] + bytes(third) + content[2 * third :])
     ended = onceover("inspect", directory, "fsck", cwd=tmp_path)
     assert ended.code == FAILED
-    assert words in ended.out
+    assert re.search(f"{words}.*; `fsck --refetch` has it fetched again$", ended.out, re.MULTILINE)
     assert "no problems" not in ended.out
     first = onceover("inspect", directory, "fsck", "--limit", "1", "--json", cwd=tmp_path).json()
     assert [first["problem_count"]] == [int(each) for each in re.findall(r"(\d+) problems?$", ended.out, re.MULTILINE)]

@@ -12,7 +12,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import why_list_is_lost
 from crawler.operate.upkeep.places import Places, open_states, reconciliation
 from crawler.wiring.backends import frontier_backend, lacks
-from crawler.wiring.recovery.reconciliation import DAMAGED
+from crawler.wiring.recovery.reconciliation import DAMAGED, REFETCH
 from crawler.wiring.storage import reaching_server, visited_set
 from frontier.descriptor import Problem, Report
 from frontier.state import FrontierState
@@ -119,6 +119,9 @@ def _differences(places: Places, states: Sequence[FrontierState]) -> Iterator[Fo
         if (why := why_list_is_lost(directory)) is not None:
             yield _found(Problem("pruned", str(directory.pruned), why))
     for each in reconciliation(places, states, others).differences():
-        is_known = places.is_in_parts and each.again is not None
-        yield _found(each.problem, owner(each.again.queue_key) if is_known and each.again is not None else UNSET)
+        if each.again is None:
+            yield _found(each.problem)
+        else:
+            problem = msgspec.structs.replace(each.problem, message=each.problem.message + REFETCH)
+            yield _found(problem, owner(each.again.queue_key) if places.is_in_parts else UNSET)
     yield from (_found(Problem(_ELSEWHERE, str(places.path), told)) for told in others.told())

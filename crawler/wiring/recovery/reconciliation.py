@@ -30,6 +30,8 @@ from frontier.descriptor import Problem
 
 DAMAGED = "damaged-output"
 """A kind of problem that is only reported. What was lost by it is a problem of its own."""
+REFETCH: Final = "; `fsck --refetch` has it fetched again"
+"""What to do about a problem that this mends."""
 MAIN_KINDS = ("response", "revisit")
 _BODILESS = (
     "the archive refers to a body that it does not have; if an earlier crawl has it, name that in output.dedupe_against"

@@ -22,7 +22,7 @@ from crawler.wiring.recovery.bodies import add_earlier_bodies, referred_by
 from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
-from crawler.wiring.recovery.reconciliation import COPYLESS, MAIN_KINDS, UNARCHIVED_REASONS, fact_of
+from crawler.wiring.recovery.reconciliation import COPYLESS, MAIN_KINDS, REFETCH, UNARCHIVED_REASONS, fact_of
 from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
 from crawler.write.descriptor import LeavesOut, LeftOut
 from crawler.write.records import read_records
@@ -35,7 +35,6 @@ _RECORDS: Final = "the records"
 _ARCHIVE: Final = "the archive"
 _UNNAMED: Final = f"{_ARCHIVE} does not have; if an earlier crawl has it, name that in output.dedupe_against"
 _NUMBERS: Final = 1 << 64
-_REFETCH: Final = "; `fsck --refetch` has it fetched again"
 _REWRITE: Final = "; `verify --repair` writes it again from the records"
 AT_ONCE: Final = 500
 """Pages that are written to a sink at the same time."""
@@ -252,7 +251,7 @@ class Verification:
         # The records say which pages were truncated, so that the archive may have another body.
         teller = Source.RECORDS if is_archive and Source.RECORDS in self._names else Source.LEDGER
         of_sink = _REWRITE if Source.RECORDS in self._names else ""
-        lacks = _REFETCH if source < Source.FIRST_SINK else of_sink
+        lacks = REFETCH if source < Source.FIRST_SINK else of_sink
         differs = "" if is_archive else lacks  # `fsck` reads no bodies
         pruned = self._pruned_of(source)
         for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
@@ -269,7 +268,7 @@ class Verification:
             yield Problem("number", url, f"number {number} is in {name} for another URL, too")
         for number, url in self._facts.unknown(source) if source < Source.FIRST_SINK else ():
             if self._has_lost(number) and not self._is_known(url):
-                yield Problem("missing", url, f"number {number} is in {name}, and is missing in the ledger{_REFETCH}")
+                yield Problem("missing", url, f"number {number} is in {name}, and is missing in the ledger{REFETCH}")
 
     def _pruned_of(self, source: int) -> NumberSet:
         if source == Source.RECORDS:
