@@ -22,7 +22,7 @@ _TABLES: Final = """
         is_archived INTEGER, is_whole INTEGER, copies INTEGER, has_two_urls INTEGER, PRIMARY KEY (source, number)
     ) WITHOUT ROWID;
     CREATE VIEW settled AS SELECT a.* FROM told AS a
-        JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending';
+        JOIN told AS l ON l.source = 0 AND l.number = a.number;
     CREATE TABLE wanted (source INTEGER, number INTEGER, PRIMARY KEY (source, number)) WITHOUT ROWID;
     CREATE TABLE payload (digest TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID;
     CREATE TABLE lacking (digest TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -142,8 +142,8 @@ class Facts:
         self._database.execute(change, (digest, Source.ARCHIVE, _signed(number)))
 
     def count(self, source: int) -> int:
-        """How many numbers a source tells of. URLs that wait do not count."""
-        return self._number("SELECT count(*) FROM told WHERE source = ? AND state IS NOT 'pending'", source)
+        """How many numbers a source tells of."""
+        return self._number("SELECT count(*) FROM told WHERE source = ?", source)
 
     def repeated(self, source: int) -> int:
         """How many numbers a source tells of more than once."""
@@ -168,7 +168,7 @@ class Facts:
         return self._number(query, Source.ARCHIVE, Source.RECORDS)
 
     def unknown(self, source: int) -> Iterator[tuple[int, str]]:
-        """Numbers of a source that the ledger does not know: number and URL."""
+        """Numbers of a source that the ledger gives to no settled URL: number and URL."""
         query = """
             SELECT a.number, a.url FROM told AS a LEFT JOIN told AS b ON b.source = 0 AND b.number = a.number
             WHERE a.source = ? AND b.number IS NULL

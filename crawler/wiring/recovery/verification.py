@@ -1,6 +1,7 @@
 """Proves, record by record, that ledger, records, archive and the tables of sinks agree."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
@@ -27,7 +28,7 @@ from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
 from crawler.write.descriptor import LeavesOut, LeftOut
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
-from frontier import Damaged, LedgerReads, NumberReads
+from frontier import Damaged, LedgerReads, NumberReads, UrlState
 from frontier.descriptor import Problem
 
 _LEDGER: Final = "the ledger"
@@ -56,12 +57,8 @@ class Repaired(msgspec.Struct):
 
 
 class Verification:
-    """Reads the ledger and all outputs once.
-
-    What waits in the ledger may be in the outputs: it was in flight when a crawl was killed, and is fetched again under
-    its number. A number that the ledger gives to no URL is an earlier copy if the ledger knows its URL. Otherwise it
-    was forgotten, or lost.
-    """
+    """Reads ledger and outputs once. A number that the ledger gives to no settled URL is an earlier copy, or was
+    in flight when a crawl was killed, if the ledger knows its URL. Otherwise it was forgotten, or lost."""
 
     def __init__(
         self, loaded: Loaded, outputs: Sequence[CrawlDirectory], ledger: LedgerReads, *, others: OtherMachines
@@ -81,6 +78,8 @@ class Verification:
         """Sinks to which all parts write, on all machines."""
         self._names: dict[int, str] = {}
         """What is compared with the ledger: records, archive, and the sinks."""
+        self._forgotten = Counter[int]()
+        """How many numbers of each source have URLs that the ledger does not know."""
         self.bodiless = 0
         """Records without number, such as what a rendered page loaded, whose bodies a repair has moved aside. Nothing
         fetches them again, so they are no problem."""
@@ -114,7 +113,7 @@ class Verification:
                 repeated=self._facts.repeated(source),
                 pruned=len(self._pruned_of(source)),
                 unarchived=self._facts.unarchived() if source == Source.ARCHIVE else 0,
-                forgotten=sum(not self._is_known(url) for _, url in self._facts.unknown(source)),
+                forgotten=self._forgotten[source],
             )
             for source, name in ({int(Source.LEDGER): _LEDGER} | self._names).items()
         ]
@@ -149,11 +148,13 @@ class Verification:
         self._facts.close()
 
     def _of_ledger(self) -> Iterator[Fact]:
+        numberless = 0
         for known in self._ledger.all_known():
-            if isinstance(known, Damaged) or known.entry.elsewhere:
+            if isinstance(known, Damaged) or known.entry.elsewhere or known.entry.state is UrlState.PENDING:
                 continue  # fsck reports what is damaged
             entry = known.entry
             self.others.note(entry)
+            numberless -= not entry.number  # because damage has replaced the entry
             digest = None if entry.digest is None else digest_text(entry.digest)
             is_archived = (
                 entry.kind != LinkKind.EXTERNAL
@@ -162,9 +163,8 @@ class Verification:
                 and entry.reason not in UNARCHIVED_REASONS
                 and not self._loaded.config.output.records
             )
-            yield Fact(
-                entry.number, entry.canonical, entry.state.name.lower(), entry.status, digest, is_archived=is_archived
-            )
+            told = (entry.canonical, entry.state.name.lower(), entry.status, digest)
+            yield Fact(entry.number or numberless, *told, is_archived=is_archived)
 
     def _read_records(self) -> Iterator[Problem]:
         directories = [each.records for each in self._outputs if each.records.is_dir()]
@@ -257,7 +257,8 @@ class Verification:
         for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
             if number in pruned or (source not in self._shared and self.others.excuse(number)):
                 continue
-            yield Problem("missing", url, f"number {number} is {state}, and is missing in {name}{lacks}")
+            who = f"number {number}" if number > 0 else "it"
+            yield Problem("missing", url, f"{who} is {state}, and is missing in {name}{lacks}")
         for found in self._facts.disagreements(source, among=teller):
             message = f"number {found.number} has the {found.what} {found.other} in {name}, and {found.one} in "
             yield Problem("different", found.url, message + self._names.get(teller, _LEDGER) + differs)
@@ -266,9 +267,12 @@ class Verification:
             yield Problem("different", url, f"number {number} is {other} in {name}{differs}")
         for number, url in self._facts.of_two_urls(source):
             yield Problem("number", url, f"number {number} is in {name} for another URL, too")
-        for number, url in self._facts.unknown(source) if source < Source.FIRST_SINK else ():
-            if self._has_lost(number) and not self._is_known(url):
-                yield Problem("missing", url, f"number {number} is in {name}, and is missing in the ledger{REFETCH}")
+        for number, url in self._facts.unknown(source):
+            if not self._is_known(url):
+                self._forgotten[source] += 1
+                if source < Source.FIRST_SINK and self._has_lost(number):
+                    message = f"number {number} is in {name}, and is missing in {_LEDGER}{REFETCH}"
+                    yield Problem("missing", url, message)
 
     def _pruned_of(self, source: int) -> NumberSet:
         if source == Source.RECORDS:
@@ -287,8 +291,7 @@ class Verification:
             return False
         canonical = target.canonical
         names = [canonical, *names_of_checks(canonical), *names_after_redirects(canonical)]
-        is_elsewhere = self.others.has_queue(target.queue_key)
-        return is_elsewhere or any(self._ledger.known(name) is not None for name in names)
+        return self.others.has_queue(target.queue_key) or any(self._ledger.known(name) is not None for name in names)
 
 
 def _name_of(sink: ReadableSink) -> str:
