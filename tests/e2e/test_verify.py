@@ -282,6 +282,18 @@ def test_a_database_that_somebody_has_locked_is_not_called_damaged(
     assert "another process has locked the database" in told
 
 
+def test_a_folder_in_the_place_of_the_file_of_a_sink_is_damage_that_a_repair_mends(crawl: Path) -> None:
+    file = crawl / "sinks" / "sqlite" / "pages.sqlite"
+    file.unlink()
+    file.mkdir()
+    told = only_problem(crawl)
+    assert told.startswith("damaged: the sink can't be read: ")
+    assert "or move it away: `verify --repair` then writes it anew from the records" in told
+    file.rename(crawl.parent / "away")
+    assert invoke("inspect", crawl, "verify", "--repair").return_value == COMPLETE
+    assert verify(crawl)["problem_count"] == 0
+
+
 def test_the_ledger_has_urls_and_the_outputs_have_visits(crawl: Path) -> None:
     lines = onceover("inspect", str(crawl), "verify", cwd=crawl.parent).out.splitlines()
     assert [line.split(";")[0].split()[-1] for line in lines] == ["URLs", "visits", "visits", "visits", "problems"]

@@ -31,7 +31,7 @@ def damaged(path: str, what: str) -> Problem:
 def unread(name: str, error: OSError, *, has_files: bool) -> Problem:
     """The problem that a sink can't be read, and what to do about it. A server that is away has lost nothing, nor has a
     file that somebody else has locked."""
-    if has_files and error.errno in (None, errno.EIO):
+    if has_files and error.errno in (None, errno.EIO, errno.EISDIR):
         return Problem(
             "damaged",
             name,
