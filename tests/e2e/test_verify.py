@@ -114,14 +114,14 @@ def other_digest(record: dict[str, Any]) -> dict[str, Any]:
 # tests
 
 
-def test_a_crawl_with_revisits_and_compressed_pages_agrees(crawled: Path) -> None:
-    report = verify(crawled)
+def test_a_crawl_with_revisits_and_compressed_pages_agrees(crawl: Path) -> None:
+    report = verify(crawl)
     assert report["problems"] == []
     told = {each["name"]: each for each in report["told"]}
     assert list(told) == ["the ledger", "the records", "the archive", "the sink sqlite"]
     assert told["the ledger"]["numbers"] == told["the records"]["numbers"] == told["the sink sqlite"]["numbers"] > 40
     assert {each["repeated"] for each in report["told"]} == {each["forgotten"] for each in report["told"]} == {0}
-    _, found = members(crawled)
+    _, found = members(crawl)
     assert any(b"WARC-Type: revisit" in each for each in found)
     assert any(b"Content-Encoding: gzip" in each for each in found)
 
