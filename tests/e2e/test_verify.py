@@ -294,6 +294,23 @@ def test_a_folder_in_the_place_of_the_file_of_a_sink_is_damage_that_a_repair_men
     assert verify(crawl)["problem_count"] == 0
 
 
+@pytest.mark.parametrize("change", ["DROP TABLE pages", "ALTER TABLE pages RENAME status TO mine"])
+def test_what_somebody_has_taken_from_a_table_is_written_anew_from_the_records(crawl: Path, change: str) -> None:
+    file = crawl / "sinks" / "sqlite" / "pages.sqlite"
+    with closing(sqlite3.connect(file)) as database, database:
+        before = database.execute("SELECT number, url, status FROM pages ORDER BY number").fetchall()
+        database.execute(change)
+    assert {problem["kind"] for problem in verify(crawl)["problems"]} == {"missing"}
+    ended = invoke("inspect", crawl, "verify", "--repair")
+    assert ended.return_value == COMPLETE, ended.stdout
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT number, url, status FROM pages ORDER BY number").fetchall() == before
+    assert verify(crawl)["problem_count"] == 0
+    file.write_bytes(b"")
+    assert invoke("inspect", crawl, "verify", "--repair").return_value == COMPLETE
+    assert verify(crawl)["problem_count"] == 0
+
+
 def test_the_ledger_has_urls_and_the_outputs_have_visits(crawl: Path) -> None:
     lines = onceover("inspect", str(crawl), "verify", cwd=crawl.parent).out.splitlines()
     assert [line.split(";")[0].split()[-1] for line in lines] == ["URLs", "visits", "visits", "visits", "problems"]

@@ -272,7 +272,8 @@ def read_written(path: Path) -> Iterator[list[Written]]:
     except msgspec.ValidationError as error:
         raise OSError(errno.EIO, f"a row of it is damaged: {error}", str(path)) from error
     except sqlite3.DatabaseError as error:
-        raise as_os_error(error, path) from error
+        if not str(error).startswith(("no such table: ", "no such column: ")):  # the next to write makes these anew
+            raise as_os_error(error, path) from error
 
 
 def read_rows(path: Path, *columns: str, is_alone: bool = False) -> Iterator[list[tuple[Any, ...]]]:
