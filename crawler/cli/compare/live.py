@@ -110,7 +110,11 @@ def main() -> None:
     end_with_parent(interrupts_s(trial))
     assert isinstance(trial.work.stream, Live)
     try:
-        with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:
+        # A plug-in may print without ending its line, and the outcome needs a line of its own.
+        with (
+            contextlib.redirect_stdout(sys.stderr),
+            tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch,
+        ):
             outcome = crawl_with(trial.work.stream, trial.competitor, Path(scratch))
     except (ConfigError, OSError, PluginFailed, ValueError) as error:
         outcome = Failed(reason=str(error))

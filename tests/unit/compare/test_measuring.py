@@ -30,6 +30,7 @@ from crawler.compare.measure.trial import (
     Timing,
     Trial,
 )
+from crawler.compare.measure.work import Live, Survey, Work
 from crawler.compare.report.summary import rows
 from crawler.compare.statistics import SIGMA
 from crawler.testing.timeouts import MAX_WAIT_S
@@ -204,6 +205,27 @@ async def test_a_process_that_dies_is_reported_with_how(script: str, words: str,
     )
     assert isinstance(found, Failed)
     assert words in found.reason
+
+
+async def test_what_a_plugin_prints_while_it_crawls_is_no_part_of_the_outcome(tmp_path: Path) -> None:
+    script = (
+        "from crawler.cli.compare import live\n"
+        "def crawl(*_):\n"
+        "    print('...', end='', flush=True)\n"
+        "    raise ValueError('no crawl')\n"
+        "live.crawl_with = crawl\n"
+        "live.main()\n"
+    )
+    survey = Survey(links=0, distinct=0, hosts=0, largest_host="", largest_host_urls=0, mean_length=0.0)
+    crawled = Work(name="web", stream=Live(configuration=""), survey=survey)
+    found = await run_in_process(
+        Trial(kind="crawl", work=crawled, competitor=EXACT),
+        quiet,
+        command=[sys.executable, "-c", script],
+        scratch=tmp_path,
+        timeout_s=MAX_WAIT_S,
+    )
+    assert found == Failed(reason="no crawl")
 
 
 async def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
