@@ -1,4 +1,4 @@
-"""Opens what a crawl consists of, in the order in which it is closed again.
+"""Opens what a crawl consists of, in this order. It is closed in reverse.
 
     kept       its frontier, with the state, and its visited set
     leasing    where its leases come from, if it shares the pace of hosts, or limits with other parts
