@@ -9,9 +9,10 @@ import logging
 import os
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from errno import ENOMEM
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -102,18 +103,19 @@ def _without_memory(allowed: int | None) -> Failed:
 class _ProgressWriter:
     """Writes the progress, in steps that are large enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
         self._written = 0.0
 
     def __call__(self, share: float) -> None:
         if share >= self._written + _REPORT_STEP:
             self._written = share
-            _write({"done": round(share, 3)})
+            _write(self._out, {"done": round(share, 3)})
 
 
-def _write(message: object) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
-    sys.stdout.buffer.flush()
+def _write(out: BinaryIO, message: object) -> None:
+    out.write(msgspec.json.encode(message) + b"\n")
+    out.flush()
 
 
 def main() -> None:
@@ -121,7 +123,10 @@ def main() -> None:
     end_with_parent(interrupts_s(trial))
     # Filters log a warning when they exceed their capacity, which the report shows anyway.
     logging.getLogger("visited").addHandler(logging.NullHandler())
-    _write({"outcome": _outcome(trial, _ProgressWriter())})
+    out = sys.stdout.buffer
+    with redirect_stdout(sys.stderr):  # a plug-in may print without ending its line
+        outcome = _outcome(trial, _ProgressWriter(out))
+    _write(out, {"outcome": outcome})
 
 
 if __name__ == "__main__":

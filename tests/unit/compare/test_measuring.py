@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -207,25 +207,31 @@ async def test_a_process_that_dies_is_reported_with_how(script: str, words: str,
     assert words in found.reason
 
 
-async def test_what_a_plugin_prints_while_it_crawls_is_no_part_of_the_outcome(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "name", "kind"),
+    [("crawler.cli.compare.live", "crawl_with", "crawl"), ("crawler.wiring.comparing.worker", "_measure", "time")],
+)
+async def test_what_a_plugin_prints_is_no_part_of_the_outcome(
+    module: str, name: str, kind: Literal["crawl", "time"], tmp_path: Path
+) -> None:
     script = (
-        "from crawler.cli.compare import live\n"
-        "def crawl(*_):\n"
+        f"import {module} as worker\n"
+        "def measure(*_):\n"
         "    print('...', end='', flush=True)\n"
-        "    raise ValueError('no crawl')\n"
-        "live.crawl_with = crawl\n"
-        "live.main()\n"
+        "    raise ValueError('no outcome')\n"
+        f"worker.{name} = measure\n"
+        "worker.main()\n"
     )
     survey = Survey(links=0, distinct=0, hosts=0, largest_host="", largest_host_urls=0, mean_length=0.0)
     crawled = Work(name="web", stream=Live(configuration=""), survey=survey)
     found = await run_in_process(
-        Trial(kind="crawl", work=crawled, competitor=EXACT),
+        Trial(kind=kind, work=crawled, competitor=EXACT),
         quiet,
         command=[sys.executable, "-c", script],
         scratch=tmp_path,
         timeout_s=MAX_WAIT_S,
     )
-    assert found == Failed(reason="no crawl")
+    assert found == Failed(reason="no outcome")
 
 
 async def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
