@@ -461,3 +461,10 @@ def test_the_command_says_what_was_read_and_what_is_wrong(crawl: Path) -> None:
     assert ended.code == FAILED
     assert "and 1 more; --limit shows them" in ended.out
     assert ended.out.endswith("2 problems\n")
+
+
+def test_a_crawl_whose_sink_has_a_damaged_file_fails_at_its_start_and_says_what_to_do(crawl: Path) -> None:
+    (crawl / "sinks" / "sqlite" / "pages.sqlite").write_bytes(b"damaged" * 1000)
+    told = onceover("crawl", "--dir", "crawl", cwd=crawl.parent)
+    assert_told(told, FAILED, "crawl/sinks/sqlite/pages.sqlite can't be read", "or move it away")
+    assert "crawl.toml" not in told.err

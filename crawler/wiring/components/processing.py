@@ -28,8 +28,8 @@ from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
 from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
 from crawler.write.dedupe.sources import check_beginnings, sources_in
 from crawler.write.descriptor import Descriptor as SinkDescriptor
+from crawler.write.descriptor import OutputDamaged, Refers, Written
 from crawler.write.descriptor import Parameters as SinkParameters
-from crawler.write.descriptor import Refers, Written
 from crawler.write.fanout import Sinks
 from crawler.write.loads import WithLoads
 
@@ -226,6 +226,8 @@ async def _begin(
         stack.push_async_callback(made.aclose)
         if isinstance(made, Begins):
             await made.begin()
+    except OutputDamaged:
+        raise  # the configuration is right
     except ValueError as error:
         raise _refused(loaded, chosen, error) from error
     return made
