@@ -198,7 +198,7 @@ def test_a_damaged_index_of_an_earlier_crawl_is_told_beside_all_else(crawl: Path
     assert any("the earlier crawls do not have" in each["message"] for each in problems)
 
 
-def test_what_the_ledger_has_lost_is_found_and_fetched_again(crawl: Path) -> None:
+def test_what_the_ledger_has_lost_is_found_and_queued_again_under_new_numbers(crawl: Path) -> None:
     [log] = (crawl / "frontier").glob("*.log")
     changes = log.read_bytes()
     # Before the changes that admitted half of the URLs, in whatever order they were found.
@@ -213,6 +213,9 @@ def test_what_the_ledger_has_lost_is_found_and_fetched_again(crawl: Path) -> Non
     assert invoke("inspect", crawl, "fsck", "--refetch").return_value == COMPLETE
     assert verify(crawl)["problems"] == []
     assert invoke("forget", crawl, min(lost)).return_value == FAILED  # it waits
+    given = [each.number for each in read_records(crawl / "records")]
+    queued = invoke("inspect", crawl, "url", min(lost), "--json")
+    assert msgspec.json.decode(queued.stdout)["number"] > max(given)
 
 
 def test_each_difference_of_a_table_is_found(crawl: Path) -> None:

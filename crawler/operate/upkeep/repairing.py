@@ -19,7 +19,7 @@ from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.recovery.entries import batches
 from crawler.wiring.recovery.reconciliation import DAMAGED
-from crawler.wiring.recovery.recover import recover
+from crawler.wiring.recovery.recover import RecoveringFrontier, recover
 from crawler.wiring.recovery.setting_aside import move_damage_aside
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.storage import open_state, reaching_server, repair_state, visited_set
@@ -185,6 +185,9 @@ async def refetch(places: Places, say: Say) -> None:
                 missing[each.again.canonical] = each.again
             if each.problem.kind == DAMAGED:
                 damaged.add(Path(each.problem.where))
+        for frontier in frontiers.values():
+            for number in found.highest.values():
+                await frontier.skip_numbers(number)
         count = await _add(places, frontiers, missing.values())
         say(f"{number_of(count, 'URL')} whose output is missing will be fetched again")
         for aside in chain.from_iterable(map(move_damage_aside, sorted(damaged))):
@@ -202,7 +205,7 @@ async def refetch(places: Places, say: Say) -> None:
         )
 
 
-async def _open(place: Place, state: FrontierState, stack: AsyncExitStack) -> Recovering:
+async def _open(place: Place, state: FrontierState, stack: AsyncExitStack) -> RecoveringFrontier:
     visited = visited_set(place.loaded.config, place.directory, state.knows_many)
     stack.push_async_callback(visited.aclose)
     with reaching_server(place.loaded.config):

@@ -39,6 +39,8 @@ _BODILESS = (
 COPYLESS: Final = "no other record says what it holds"
 """Of a page whose last visits were answered by 304."""
 
+_UPPER_BITS: Final = 32
+"""A lineage is in the bits from here on."""
 UNARCHIVED_REASONS = REPEAT_REASONS | FILTER_REASONS
 """Of pages that the archive may lack. The ledger does not say whether a page that repeats another was left out."""
 
@@ -77,6 +79,9 @@ class Reconciliation:
         self._is_any_unchanged = False
         self._copyless = NumberSet()
         """Pages whose records only say that they have not changed."""
+        self.highest: dict[int, int] = {}
+        """The highest numbers of the output, by their upper bits, so that each lineage has one. A ledger that has lost
+        its last changes would give them again."""
 
     def differences(self) -> Iterator[Difference]:
         if self._output.records:
@@ -99,6 +104,7 @@ class Reconciliation:
         for record in read_records(*directories, on_damage=lambda *where: damaged.append(where)):
             yield from map(_damaged_line, damaged)
             damaged.clear()
+            self._note_number(record.number)
             url = self._urls.of_record(record)
             entry = None if url is None else self._entry(record, url)
             if entry is None and self._is_excused(record.number, url):
@@ -153,12 +159,17 @@ class Reconciliation:
                 continue
             if found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
+                self._note_number(found.number)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
                 if url is None or self._is_excused(found.number, url):
                     continue
                 if self._ledger.known(url.canonical) is None:
                     problem = Problem("output", found.url, "the archive has it, and the ledger does not")
                     yield Difference(problem, url)
+
+    def _note_number(self, number: int) -> None:
+        upper = number >> _UPPER_BITS
+        self.highest[upper] = max(number, self.highest.get(upper, 0))
 
     def _is_excused(self, number: int, url: CrawlUrl | None) -> bool:
         """Whether a page was forgotten or is of a part on another machine, if the ledger lacks its URL."""
