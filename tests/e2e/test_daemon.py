@@ -30,6 +30,8 @@ from tests.e2e.operating import command_here, is_listening
 SLOWLY_S = 5.0
 """With this delay a crawl runs for forty seconds and more, so it can be met on its way, also after a daemon was started
 meanwhile."""
+VERY_SLOWLY_S = 30.0
+"""With this one, for four minutes and more."""
 
 
 class Served:
@@ -339,15 +341,15 @@ def test_a_crawl_that_takes_too_much_is_restarted_and_nothing_starts_on_a_disk_t
     tmp_path: Path, slow_web: Web
 ) -> None:
     home = tmp_path / "home"
-    write(home, "a", slow_web, "daemon.max_memory_bytes = '2 MB'", delay_s=SLOWLY_S)
-    write(home, "b", slow_web, "crawl.parts = 2\ndaemon.max_open_files = 16", delay_s=SLOWLY_S)
+    write(home, "a", slow_web, "daemon.max_memory_bytes = '2 MB'", delay_s=VERY_SLOWLY_S)
+    write(home, "b", slow_web, "crawl.parts = 2\ndaemon.max_open_files = 16", delay_s=VERY_SLOWLY_S)
     with serving(home, "--restart-delay", "0") as served:
         assert "of memory, more than daemon.max_memory_bytes = 2.0 MB" in why_restarted(served, "a", 0)
         assert "open files, more than daemon.max_open_files = 16" in why_restarted(served, "b", 0)
         served.end()
         assert_sound(served.directory("a"))
-    write(home, "a", slow_web, delay_s=SLOWLY_S)
-    write(home, "b", slow_web, "crawl.parts = 2", delay_s=SLOWLY_S)
+    write(home, "a", slow_web, delay_s=VERY_SLOWLY_S)
+    write(home, "b", slow_web, "crawl.parts = 2", delay_s=VERY_SLOWLY_S)
     before = len(served.record("b").runs)
     with serving(home, "--restart-delay", "0", "--max-memory", "1TB", "--max-open-files", "16") as served:
         why = why_restarted(served, "b", before)

@@ -15,7 +15,7 @@ import crawler
 from config import load, render_toml
 from crawler.cli import main, onceover
 from crawler.cli.bash_completion import AssignmentBash
-from crawler.codes.exit_codes import FAILED, USAGE
+from crawler.codes.exit_codes import FAILED, REFUSED, USAGE
 from crawler.disk.directory import CrawlDirectory
 from crawler.status import number_of
 from tests.unit.test_cli_frontier import made, run
@@ -328,7 +328,7 @@ def test_a_simulated_web_says_that_it_serves_only_once_it_does() -> None:
             text=True,
             check=False,
         )
-    assert ended.returncode == FAILED
+    assert ended.returncode == REFUSED
     assert "Serving" not in ended.stderr
     assert re.search(r"onceover: .*Address already in use", ended.stderr)
 
