@@ -1,5 +1,6 @@
 """Copies what a crawl has written into forms that other tools read, whether the crawl runs or not.
 
+    settings    what the configuration of the crawl says
     snapshot    which records there are when an export begins; reads them, the last one of each number
     columns     what a column is
     pages       the table of pages: the columns of Common Crawl's columnar index, then ours

@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.export.archived_pages import page_of_capture
 from crawler.export.captures import MAX_RECORD_BYTES, Captures, RevisitedCaptures
-from crawler.page import WITH_DOCUMENT, Page, PageRecord, Wanted
+from crawler.page import WITH_DOCUMENT, Content, Page, PageRecord, Wanted
 from crawler.protocols import ContentReading
 from crawler.read.html.lexbor import lexbor_extractor
 from crawler.read.sniff import is_html
@@ -32,13 +32,9 @@ class ArchivedText:
     def rewrite(self, line: bytes, /) -> bytes:
         """A line of records, with the text of its page. Raises what decoding it raises."""
         record = self._decoder.decode(line)
-        if not _has_text(record):
+        found = self.read(record, _BOTH)
+        if found is None:
             return line
-        page = self._page_of(record)
-        if page is None:
-            self.missing += 1
-            return line
-        found = self._read_content(page, self._extractor.extract(page), _BOTH)
         told = (*(record.message or "").split("; "), *found.troubles)  # the crawl may have told the same
         record = msgspec.structs.replace(
             record,
@@ -47,6 +43,16 @@ class ArchivedText:
             message=_storable("; ".join(dict.fromkeys(filter(None, told)))) or None,
         )
         return self._encoder.encode(record) + b"\n"
+
+    def read(self, record: PageRecord, wanted: Wanted) -> Content | None:
+        """What the archive has of a page; None if that has no text, or if the archive lacks it."""
+        if not _has_text(record):
+            return None
+        page = self._page_of(record)
+        if page is None:
+            self.missing += 1
+            return None
+        return self._read_content(page, self._extractor.extract(page), wanted)
 
     def _page_of(self, record: PageRecord) -> Page | None:
         locations = () if record.fetched_at is None else self._captures.find_all(record.url, record.fetched_at)

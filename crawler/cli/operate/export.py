@@ -1,7 +1,6 @@
 """onceover export"""
 
 import time
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
@@ -20,9 +19,10 @@ from crawler.export.aside import ensure_apart
 from crawler.export.captures import Captures, Location
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
+from crawler.export.settings import compared_with, setting
 from crawler.export.tables import Exported, TableExport, export_table, is_file
 from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wacz
-from crawler.export.wacz.unpacking import is_wacz, unpacked
+from crawler.export.wacz.unpacking import unpacked
 from crawler.export.writers import Format
 from crawler.files.content import read_file
 from crawler.operate.opening import no_crawl, refuse_without_configuration
@@ -111,7 +111,7 @@ def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **o
     note_elsewhere(directory)
     _check_options(form, to, chosen)
     if form == "wacz":
-        places = chosen.earlier or _compared_with(CrawlDirectory(directory))
+        places = chosen.earlier or compared_with(CrawlDirectory(directory))
         with unpacked(places, to) as folders:
             _pack(directory, to, chosen, folders, remark_by_place(places, folders))
     elif form == "cdxj":
@@ -162,7 +162,7 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
     with ExitStack() as stack:
         archives = archives_of(directory, options.part) if is_located else []
         if read_content is not None:
-            places = options.earlier or _compared_with(crawl)
+            places = options.earlier or compared_with(crawl)
             folders = stack.enter_context(unpacked(places, target(to)))
             archives, tell = _archives_with_text(directory, options, folders), remark_by_place(places, folders)
         captures = stack.enter_context(Captures(directory, archives, tell))
@@ -189,7 +189,7 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
             remark_damage,
         )
     _tell_missing(texts)
-    if options.table == "links" and not made.rows and not _setting(crawl, "output", "link_details"):
+    if options.table == "links" and not made.rows and not setting(crawl, "output", "link_details"):
         remark("no record has links: crawl with output.link_details = true")
     _report(made, to, in_folder=not is_stream(to) and not is_file(to, form))
 
@@ -254,22 +254,7 @@ def _check(directory: Path, part: int | None) -> None:
 
 
 def _name(crawl: CrawlDirectory) -> str:
-    return str(_setting(crawl, "crawl", "name") or crawl.path.resolve().name)
-
-
-def _compared_with(crawl: CrawlDirectory) -> tuple[Path, ...]:
-    """The earlier crawls with which the archive was compared, as far as they are still there."""
-    named = _setting(crawl, "output", "dedupe_against")
-    places = [Path(each) for each in named if isinstance(each, str)] if isinstance(named, list) else []
-    return tuple(place for place in places if is_wacz(place) or (place.exists() and earlier_archives(place)))
-
-
-def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:
-    """A setting of the crawl; None if it has none, or its configuration can't be read."""
-    try:
-        return tomllib.loads(read_file(crawl.configuration).decode()).get(section, {}).get(name)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError, RecursionError):
-        return None
+    return str(setting(crawl, "crawl", "name") or crawl.path.resolve().name)
 
 
 def _report(made: Exported, to: Path, *, in_folder: bool) -> None:
