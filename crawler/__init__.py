@@ -15,6 +15,7 @@ restart. `html_document` is the frame of all reports. The rooms:
     read, repeats, preferences              what a page says, whether it repeats another one, what it may be used for
     record, write                           page records, and what stores them: files, archives, databases
     disk, prune, copies, export             the directory of a crawl: its files, what is deleted, copied, converted
+    search                                  finds pages by their words
     control, operate, course                what an operator does with a crawl, and sees of it, whether it runs or not
     parts, supervise, cluster               one crawl in several processes, and on many machines
     redis, shared_pace                      servers of Redis, and the pace that several crawls keep together

@@ -44,6 +44,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "top": "operate.top",
         "report": "report.command",
         "diff": "report.diff",
+        "search": "search",
         "export": "operate.export",
         "inspect": "inspect",
     },

@@ -25,6 +25,7 @@ from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused
 from crawler.parts.exchange.sending import PartsDisagree
+from crawler.search.index import IndexRefused
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.supervise.keeping import PartFailed
 from crawler.wiring.plugins.checks import PluginFailed
@@ -38,7 +39,7 @@ _EXIT_CODES: Final[Sequence[tuple[tuple[type[BaseException], ...], int]]] = (
     ((ServerAway,), AWAY),
     ((ClientRefused, ConfigError, KernelRefused, PluginRefused), USAGE),
     ((NoAnswer, NoRoom, PluginFailed, RegisterDamaged), FAILED),
-    ((CopyRefused, DirectoryRefused, ExportRefused, FolderRefused), REFUSED),
+    ((CopyRefused, DirectoryRefused, ExportRefused, FolderRefused, IndexRefused), REFUSED),
     ((PartsDisagree, PortRefused, SocketRefused, StoreRefused, TokenRefused), REFUSED),
 )
 """For errors whose message says all. The first that fits counts."""

@@ -86,7 +86,8 @@ def _clear(directory: CrawlDirectory) -> None:
     copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
     delete_folders((*copies, *directory.output, path / COPYING))
     files = (directory.pruned, directory.claim, directory.recrawls, directory.added, path / LINEAGES)
-    for file in (*path.glob(f"{directory.earlier.name}*"), *files):
+    databases = (file for each in (directory.earlier, directory.search) for file in path.glob(f"{each.name}*"))
+    for file in (*databases, *files):
         file.unlink(missing_ok=True)
     if directory.configuration.exists():
         directory.configuration.replace(directory.earlier_settings)

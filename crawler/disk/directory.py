@@ -16,7 +16,7 @@ frontier.before-*  copies from before a repair; frontier.repairing, while it is 
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
-earlier.sqlite     what earlier crawls have archived, to look it up; may be deleted
+earlier.sqlite     what earlier crawls have archived, to look it up; may be deleted, as search.sqlite: `onceover search`
 sinks/*/           files of other sinks
 pruned.json, pruned/    what was deleted of these, because it was old; see `pruned`
 fingerprints/      of the texts of pages, to find near duplicates
@@ -98,7 +98,7 @@ class CrawlDirectory:
         self.visited = path / "visited"
         self.records = path / "records"
         self.warc = path / "warc"
-        self.earlier = path / "earlier.sqlite"
+        self.earlier, self.search = path / "earlier.sqlite", path / "search.sqlite"
         self.sinks = path / "sinks"
         self.pruned = path / "pruned.json"
         self.pruned_numbers = path / "pruned"

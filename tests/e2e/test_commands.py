@@ -776,7 +776,7 @@ def test_a_paused_crawl_does_not_start_until_it_is_resumed(tmp_path: Path, web: 
 
 
 def test_the_pages_name_each_command_and_option(repository: Path) -> None:
-    pages = ("commands.md", "daemon.md", "parts.md")
+    pages = ("commands.md", "daemon.md", "parts.md", "searching.md")
     text = "".join((repository / "docs" / page).read_text(encoding="utf-8") for page in pages)
     unnamed = []
     waiting = list(command_line.commands.values())

@@ -1,0 +1,112 @@
+"""onceover search"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.operate.export_output import remark, remark_damage
+from crawler.cli.operate.options import as_json, directory, named_path, note_elsewhere
+from crawler.cli.run.streams import say_result, while_read
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.opening import no_crawl, refuse_without_configuration
+from crawler.search.forms import Found, Hit, Marks
+from crawler.search.searching import OnProgress, Search
+from crawler.search.words import BadQuery
+from crawler.status import number_of, size
+
+
+@click.command()
+@directory
+@click.argument("words", nargs=-1, required=True, metavar="WORD...")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Pages to show.")
+@click.option("--skip", type=click.IntRange(0), default=0, show_default=True, help="Leave out the best SKIP pages.")
+@click.option(
+    "--index", type=named_path, metavar="FILE", help="The file of the index, instead of search.sqlite in DIR."
+)
+@as_json
+def search(directory: Path, words: tuple[str, ...], limit: int, skip: int, index: Path | None, as_json: bool) -> None:
+    """Search the pages of the crawl in DIR by their words. The crawl may run.
+
+    A page must have each WORD, in its title, its text or the path of its URL. Also: "two words" one after the other,
+    beginn*, this OR that, -without, title:word, path:word, site:example.org. Write such a query in single quotes. The
+    first search reads all records, later ones what is new.
+    """
+    if not CrawlDirectory(directory).path.is_dir():
+        raise no_crawl(directory)
+    refuse_without_configuration(directory)
+    note_elsewhere(directory)
+    from crawler.read.content.reading import read_content  # noqa: PLC0415 - takes a while to import
+
+    with _progress() as on_progress:
+        searching = Search(
+            directory,
+            index or CrawlDirectory(directory).search,
+            read_content=read_content,
+            on_progress=on_progress,
+            on_damage=remark_damage,
+            say=remark,
+        )
+        try:
+            found = searching.find(" ".join(words), limit=limit, skip=skip)
+        except BadQuery as error:
+            raise click.UsageError(str(error)) from error
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+        return
+    with while_read():
+        for number, hit in enumerate(found.hits, skip + 1):
+            for line in _lines(number, hit):
+                say_result(line)
+    remark(_summary(found, skip))
+    for note in found.notes:
+        remark(f"note: {note}")
+
+
+@contextmanager
+def _progress() -> Iterator[OnProgress]:
+    """Shows on a terminal how much of the records was read."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _size: None
+        return
+    shown = False
+
+    def show(done: int, of: int) -> None:
+        nonlocal shown
+        if done < of or shown:
+            shown = True
+            click.echo(f"\r\x1b[Kreading records: {size(done)} of {size(of)}", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _lines(number: int, hit: Hit) -> Iterator[str]:
+    title = _emphasized(hit.title, hit.title_marks) if hit.title else hit.url
+    yield f"{number}. {title}"
+    if hit.title:
+        yield f"   {hit.url}"
+    if hit.excerpt:
+        yield f"   {_emphasized(hit.excerpt, hit.excerpt_marks)}"
+
+
+def _emphasized(text: str, marks: Marks) -> str:
+    """With the words bold, which click leaves out where nobody looks at a screen."""
+    pieces, at = [], 0
+    for begin, end in marks:
+        pieces += [text[at:begin], click.style(text[begin:end], bold=True)]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _summary(found: Found, skip: int) -> str:
+    searched = f"{number_of(found.searched, 'page was', 'pages were')} searched"
+    if not found.hits:
+        return f"no {'further ' if skip and found.pages else ''}page has this; {searched}"
+    return f"{skip + 1} to {skip + len(found.hits)} of {number_of(found.pages, 'page')}; {searched}"

@@ -1,0 +1,121 @@
+"""Searches a crawl: brings its index up to date, then asks it."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import record_directories
+from crawler.export.settings import compared_with
+from crawler.export.snapshot import OnDamage
+from crawler.protocols import ContentReading
+from crawler.search.forms import Found
+from crawler.search.gathering import Gathering
+from crawler.search.index import IndexRefused, SearchIndex, delete_index, is_damage
+from crawler.search.words import Query, read_query
+from crawler.status import number_of
+
+OnProgress = Callable[[int, int], None]
+"""Called with how many bytes of records were read, and how many there are."""
+
+
+class Search:
+    """Searches the crawl in a directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        index: Path,
+        *,
+        read_content: ContentReading,
+        on_progress: OnProgress,
+        on_damage: OnDamage,
+        say: Callable[[str], None],
+    ) -> None:
+        """`index` is the file of the index, which is made if it is missing. `say` is told what a person may want to
+        know while records are read."""
+        self._directory = directory
+        self._index = index
+        self._read_content = read_content
+        self._on_progress = on_progress
+        self._on_damage = on_damage
+        self._say = say
+
+    def find(self, text: str, *, limit: int, skip: int = 0) -> Found:
+        """The best pages for a query, without the first `skip`. Raises `BadQuery`, `IndexRefused`, `DirectoryRefused`,
+        `ExportRefused` and `OSError`."""
+        query = read_query(text)
+        if not record_directories(self._directory):
+            raise IndexRefused(
+                f"the crawl in {self._directory} has no records to search: set output.records to true before the next "
+                "crawl"
+            )
+        with _telling(self._index):
+            try:
+                return self._find(text, query, limit, skip)
+            except sqlite3.Error as error:
+                if not is_damage(error):
+                    raise
+            self._say(f"{self._index} is damaged, so it is made anew")
+            delete_index(self._index)
+            return self._find(text, query, limit, skip)
+
+    def _find(self, text: str, query: Query, limit: int, skip: int) -> Found:
+        with SearchIndex(self._index) as index:
+            gathering = Gathering(
+                self._directory,
+                index,
+                earlier=compared_with(CrawlDirectory(self._directory)),
+                read_content=self._read_content,
+                on_damage=self._on_damage,
+                say=self._say,
+            )
+            with gathering:
+                for done, size in gathering.bring_up_to_date():
+                    self._on_progress(done, size)
+            pages, hits = index.find(query, limit=limit, skip=skip)
+            searched, with_text = index.counts()
+        return Found(
+            query=text,
+            pages=pages,
+            searched=searched,
+            with_text=with_text,
+            hits=hits,
+            notes=_notes(searched, with_text),
+        )
+
+
+def _notes(searched: int, with_text: int) -> list[str]:
+    if searched == 0 or 2 * with_text >= searched:
+        return []
+    lacking = number_of(searched - with_text, "page")
+    note = (
+        f"of {lacking} only title and path were searched: set output.text or output.warc to true, and the crawl keeps "
+        "the texts of pages that it fetches from then on"
+    )
+    return [note]
+
+
+_REMEDY: Final = "free some space, or name another file with --index; then run the same command again"
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """A context in which an error of SQLite says which file it is about, and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else 0
+        if "no such module: fts5" in str(error):
+            raise IndexRefused("the SQLite library of this Python lacks FTS5, which a search needs") from error
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            raise IndexRefused(
+                f"the index of the search can't be written: {path}; name another file with --index"
+            ) from error
+        if code == sqlite3.SQLITE_BUSY:
+            raise IndexRefused(
+                f"another process writes {path}; run the same command again when it has ended"
+            ) from error
+        raise OSError(f"the index of the search can't be written: {path}: {error}; {_REMEDY}") from error

@@ -1,0 +1,263 @@
+"""The index of a search follows the records of a crawl."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.page import PageRecord, rfc3339
+from crawler.read.content.reading import read_content
+from crawler.search.forms import Found
+from crawler.search.index import IndexRefused
+from crawler.search.searching import Search
+from crawler.write.warc import WarcOptions, WarcSink
+from tests.unit.export.written import record, write_crawl
+from tests.unit.write.samples import page
+
+
+class Searched:
+    """A crawl that is searched."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.index = directory / "search.sqlite"
+        self.told: list[str] = []
+
+    def find(
+        self, query: str, *, limit: int = 10, skip: int = 0, on_progress: Callable[..., None] | None = None
+    ) -> Found:
+        search = Search(
+            self.directory,
+            self.index,
+            read_content=read_content,
+            on_progress=on_progress or (lambda *_: None),
+            on_damage=lambda file, at, _: self.told.append(f"{file} {at}"),
+            say=self.told.append,
+        )
+        return search.find(query, limit=limit, skip=skip)
+
+    def numbers(self, query: str) -> list[int]:
+        return sorted(hit.number for hit in self.find(query, limit=1000).hits)
+
+    def append(self, *records: PageRecord, file: int = 0) -> None:
+        with (self.directory / "records" / f"records-{file:05d}.jsonl").open("ab") as lines:
+            for each in records:
+                lines.write(msgspec.json.encode(each) + b"\n")
+
+
+def visit(number: int, text: str | None = None, *, second: int = 0, **fields: object) -> PageRecord:
+    """A record with a text, of a visit at some second."""
+    known = {"fetched_at": f"2026-11-20T18:38:{second:02d}.000Z", "content_type": "text/html", "main_text": text}
+    return record(number, **(known | fields))
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Searched:
+    return Searched(
+        write_crawl(tmp_path / "crawl", [visit(1, "red shoes", title="Shop"), visit(2, "blue shoes"), visit(3, "hats")])
+    )
+
+
+def test_a_hit_tells_the_page_and_where_the_words_are(crawl: Searched) -> None:
+    found = crawl.find("shop red")
+    [hit] = found.hits
+    assert (found.pages, found.searched, found.with_text) == (1, 3, 3)
+    assert (hit.number, hit.url, hit.title, hit.excerpt) == (1, "http://h1.test/1", "Shop", "red shoes")
+    assert [hit.title[begin:end] for begin, end in hit.title_marks] == ["Shop"]
+    assert [hit.excerpt[begin:end] for begin, end in hit.excerpt_marks] == ["red"]
+    assert hit.score > 0
+
+
+def test_a_word_in_the_title_counts_more(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, "one red thing"), visit(2, "one thing", title="Red")]))
+    assert [hit.number for hit in crawl.find("red").hits] == [2, 1]
+
+
+def test_later_hits_are_skipped_to(crawl: Searched) -> None:
+    both = [hit.number for hit in crawl.find("shoes").hits]
+    assert [crawl.find("shoes", limit=1, skip=skip).hits[0].number for skip in (0, 1)] == both
+    assert crawl.find("shoes", skip=2).hits == []
+
+
+def test_what_was_written_since_is_found(crawl: Searched) -> None:
+    assert crawl.numbers("shoes") == [1, 2]
+    crawl.append(visit(4, "green shoes"))
+    crawl.append(visit(5, "yellow shoes"), file=1)
+    assert crawl.numbers("shoes") == [1, 2, 4, 5]
+
+
+def test_half_a_line_waits_for_its_rest(crawl: Searched) -> None:
+    line = msgspec.json.encode(visit(4, "green shoes")) + b"\n"
+    records = crawl.directory / "records" / "records-00000.jsonl"
+    whole = records.read_bytes()
+    records.write_bytes(whole + line[:40])
+    assert crawl.numbers("shoes") == [1, 2]
+    records.write_bytes(whole + line)
+    assert crawl.numbers("shoes") == [1, 2, 4]
+    assert crawl.told == []
+
+
+def test_a_damaged_line_is_told_and_skipped(crawl: Searched) -> None:
+    records = crawl.directory / "records" / "records-00000.jsonl"
+    size = records.stat().st_size
+    with records.open("ab") as lines:
+        lines.write(b"{nonsense\n")
+    crawl.append(visit(4, "green shoes"))
+    assert crawl.numbers("shoes") == [1, 2, 4]
+    assert crawl.told == [f"records/records-00000.jsonl {size}"]
+
+
+@pytest.mark.parametrize(
+    ("later", "numbers"),
+    [
+        (visit(9, "red boots", url="http://h1.test/1", second=1), [9]),
+        (visit(9, url="http://h1.test/1", second=1, status=404), []),
+        (visit(9, url="http://h1.test/1", second=1, status=301), []),
+        (visit(9, url="http://h1.test/1", second=1, status=304), [1]),
+        (visit(9, url="http://h1.test/1", second=1, status=None, state="failed"), [1]),
+        (visit(9, "red, but long ago", url="http://h1.test/1", fetched_at="2026-01-01T00:00:00.000Z"), [1]),
+    ],
+    ids=["changed", "gone", "moved", "unchanged", "failed", "earlier"],
+)
+def test_the_last_visit_of_a_page_counts(crawl: Searched, later: PageRecord, numbers: list[int]) -> None:
+    assert crawl.numbers("red") == [1]
+    crawl.append(later)
+    assert crawl.numbers("red") == numbers
+
+
+def test_pages_of_deleted_records_are_not_found(crawl: Searched) -> None:
+    crawl.append(visit(4, "green shoes"), file=1)
+    assert crawl.numbers("shoes") == [1, 2, 4]
+    (crawl.directory / "records" / "records-00000.jsonl").unlink()
+    assert crawl.numbers("shoes") == [4]
+
+
+def test_records_that_were_written_anew_are_read_anew(crawl: Searched) -> None:
+    assert crawl.numbers("shoes") == [1, 2]
+    write_crawl(crawl.directory, [visit(7, "other shoes " * 100)])
+    assert crawl.numbers("shoes") == [7]
+    assert crawl.find("shoes").searched == 1
+
+
+def test_hosts_are_told_apart(tmp_path: Path) -> None:
+    urls = ["http://a.test/", "http://www.a.test/", "http://ba.test/", "http://b.test:8080/"]
+    pages = [visit(number, "red", url=url) for number, url in enumerate(urls)]
+    crawl = Searched(write_crawl(tmp_path / "crawl", pages))
+    assert crawl.numbers("red site:a.test") == [0, 1]
+    assert crawl.numbers("red -site:a.test") == [2, 3]
+    assert crawl.numbers("red site:ba.test site:b.test") == [2, 3]
+
+
+def test_a_path_is_searched_as_people_read_it(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, "x", url="http://a.test/caf%C3%A9/old-town?q=map")]))
+    assert crawl.numbers("path:café path:town path:map") == [1]
+    assert crawl.numbers("test") == []
+
+
+def test_a_text_of_a_page_can_hold_anything(tmp_path: Path) -> None:
+    text = "red\0shoes\x02\x1b[31m\x9b31m \x03and\u200bmore\r\nlines"
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, text)]))
+    [hit] = crawl.find("shoes").hits
+    assert hit.excerpt.isprintable()
+    assert [hit.excerpt[begin:end] for begin, end in hit.excerpt_marks] == ["shoes"]
+    assert crawl.numbers("lines") == [1]
+
+
+@pytest.mark.parametrize("damage", [b"no database at all" * 100, b""], ids=["other", "empty"])
+def test_an_index_that_is_no_database_is_made_anew(crawl: Searched, damage: bytes) -> None:
+    crawl.find("shoes")
+    crawl.index.write_bytes(damage)
+    assert crawl.numbers("shoes") == [1, 2]
+
+
+def test_a_damaged_index_is_made_anew(crawl: Searched) -> None:
+    crawl.append(*(visit(number, f"shoes {number} " * 50) for number in range(10, 200)))
+    before = crawl.numbers("shoes")
+    content = bytearray(crawl.index.read_bytes())
+    for at in range(4096, len(content), 512):
+        content[at : at + 64] = b"\xff" * 64
+    crawl.index.write_bytes(content)
+    assert crawl.numbers("shoes") == before
+    assert any("is damaged, so it is made anew" in each for each in crawl.told)
+
+
+def test_an_index_of_another_version_is_made_anew(crawl: Searched) -> None:
+    crawl.find("shoes")
+    with closing(sqlite3.connect(crawl.index)) as database:
+        database.execute("DROP TABLE words")
+        database.execute("PRAGMA user_version = 99")
+    assert crawl.numbers("shoes") == [1, 2]
+
+
+def test_a_database_of_somebody_else_stays(crawl: Searched) -> None:
+    with closing(sqlite3.connect(crawl.index)) as database:
+        database.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(IndexRefused, match="is a database of something else"):
+        crawl.find("shoes")
+    with closing(sqlite3.connect(crawl.index)) as database:
+        assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+
+
+def test_a_folder_that_takes_no_files_is_told(crawl: Searched) -> None:
+    crawl.index = crawl.directory / "missing" / "search.sqlite"
+    with pytest.raises(IndexRefused, match="name another file with --index"):
+        crawl.find("shoes")
+
+
+def test_an_interrupted_search_goes_on_where_it_was(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(number, "shoes") for number in range(2500)]))
+    places = []
+
+    def interrupt(done: int, _: int) -> None:
+        places.append(done)
+        if len(places) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        crawl.find("shoes", on_progress=interrupt)
+    found = crawl.find("shoes", on_progress=interrupt)
+    assert found.pages == 2500
+    assert places == sorted({*places})  # nothing was read twice
+
+
+def test_two_may_search_at_once(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(number, "shoes") for number in range(2500)]))
+    found: list[int] = []
+
+    def other(*_: object) -> None:
+        if not found:
+            found.append(crawl.find("shoes").pages)
+
+    assert crawl.find("shoes", on_progress=other).pages == 2500
+    assert found == [2500]
+
+
+async def test_a_text_that_records_lack_is_read_from_the_archive(tmp_path: Path) -> None:
+    sink = WarcSink(tmp_path / "crawl" / "warc", WarcOptions())
+    records = []
+    for number, body in enumerate((b"<nav>menu</nav><main><p>Red shoes of leather", b"<p>Blue shoes"), 1):
+        found = page(number, body)
+        records.append(visit(number, url=found.url, fetched_at=rfc3339(found.fetched_at)))
+        await sink.write(found, records[-1])
+    await sink.aclose()
+    crawl = Searched(write_crawl(tmp_path / "crawl", records))
+    [hit] = crawl.find("leather").hits
+    assert hit.excerpt == "Red shoes of leather"
+    assert crawl.find("shoes").notes == []
+
+
+def test_without_texts_titles_are_searched_and_a_note_says_so(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, title="Red"), visit(2, title="Blue")]))
+    found = crawl.find("red")
+    assert [(hit.number, hit.excerpt) for hit in found.hits] == [(1, "")]
+    [note] = found.notes
+    assert note.startswith("of 2 pages only title and path were searched: set output.text or output.warc to true")
+
+
+def test_a_crawl_without_records_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "crawl").mkdir()
+    with pytest.raises(IndexRefused, match=r"no records to search: set output\.records to true"):
+        Searched(tmp_path / "crawl").find("red")
