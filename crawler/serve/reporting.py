@@ -1,4 +1,4 @@
-"""Makes reports of crawls, and compares crawls. It never holds up the event loop: a process of its own reads the
+"""Makes reports of crawls, compares and searches them. It never holds up the event loop: a process of its own reads the
 records."""
 
 import asyncio
@@ -13,6 +13,7 @@ import msgspec
 from crawler.operate.diff.forms import Diff, Field, Kind
 from crawler.operate.report.forms import Report
 from crawler.operate.report.lists.forms import ListName
+from crawler.search.forms import Found
 from crawler.serve.asking import Unanswered, check_begun
 from crawler.serve.inspection import run_command
 
@@ -41,6 +42,13 @@ class Reporter:
         """The report as an HTML page. Raises `Unanswered`."""
         check_begun(directory)
         return await self._printed("report", str(directory), "--html", "-", "--limit", str(limit))
+
+    async def search(self, directory: Path, words: str, *, limit: int, skip: int) -> Found:
+        """The pages of a crawl that have some words. Raises `Unanswered`."""
+        check_begun(directory)
+        places = ["--limit", str(limit), "--skip", str(skip)]
+        printed = await self._printed("search", *places, "--json", "--", str(directory), words)
+        return msgspec.json.decode(printed, type=Found)
 
     async def diff(
         self,

@@ -147,6 +147,25 @@ def assert_exports(page: Page) -> None:
     expect(page.get_by_text("There are no exports yet.")).to_be_visible()
 
 
+def assert_searches(page: Page) -> None:
+    page.get_by_label("Words").fill("-page")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("Expected a word to look for")
+    page.get_by_label("Words").fill("title:page")
+    page.keyboard.press("Enter")
+    hits = page.get_by_role("main").locator(".hits > li")
+    expect(hits).to_have_count(20)
+    expect(hits.first.locator("mark").first).to_have_text(re.compile("page", re.IGNORECASE))
+    assert_everybody_can_use(page)
+    page.get_by_role("button", name="Further").click()
+    expect(page.get_by_text("21 to ")).to_be_visible()
+    page.get_by_role("button", name="Earlier").click()
+    expect(page.get_by_text("1 to 20 of ")).to_be_visible()
+    page.get_by_label("Words").fill("nothinglikethis")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("No page has this")).to_be_visible()
+
+
 @needs_chromium
 def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_web: Web) -> None:
     home = tmp_path / "home"
@@ -199,6 +218,8 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
             open_tab(page, tab)
             expect(page.get_by_role("main").get_by_text(text).first).to_be_visible()
             assert_everybody_can_use(page)
+        open_tab(page, "Search")
+        assert_searches(page)
         open_tab(page, "Report")
         assert_shows_what_a_report_lacks(page)
         page.get_by_label("Show").select_option("slowest")

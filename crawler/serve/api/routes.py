@@ -49,6 +49,7 @@ ROUTES: Final = (
     Route("GET", f"{NAMED}/pages", reading.list_pages, _READS),
     Route("GET", f"{NAMED}/report", reading.show_report, _ASKS),
     Route("GET", f"{NAMED}/report.html", reading.show_report_page, _ASKS, streams="text/html"),
+    Route("GET", f"{NAMED}/search", reading.search_pages, _ASKS),
     Route("GET", f"{NAMED}/diff", reading.show_diff, _ASKS),
     Route("GET", f"{NAMED}/log", reading.show_log, _READS),
     Route("GET", f"{NAMED}/configuration", reading.show_configuration, _READS),

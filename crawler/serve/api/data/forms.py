@@ -24,6 +24,8 @@ from frontier import MAX_PARTS
 MAX_MATCH = 300
 MAX_URL = 65_536
 MAX_LINES = 1000
+MAX_WORDS = 1000
+MAX_SKIP = 1_000_000
 
 Match = Annotated[str, msgspec.Meta(max_length=MAX_MATCH, description="Only hosts that contain this.")]
 Part = Annotated[int, msgspec.Meta(ge=0, lt=MAX_PARTS, description="Only this part of a crawl in parts.")]
@@ -143,6 +145,15 @@ class ReportPageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     limit: Limit = 100
     part: Part | None = None
+
+
+class SearchQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to look for, and which of the pages that have it, the best first."""
+
+    words: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_WORDS)]
+    """As `onceover search` takes them."""
+    limit: Limit = 10
+    skip: Annotated[int, msgspec.Meta(ge=0, le=MAX_SKIP)] = 0
 
 
 class DiffQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,6 +14,8 @@ from crawler.disk.directory import DirectoryRefused
 from crawler.operate.diff.forms import Diff
 from crawler.operate.report.forms import Report
 from crawler.page import rfc3339
+from crawler.search.forms import Found
+from crawler.search.words import BadQuery, read_query
 from crawler.serve.api.actions import Actions, answering
 from crawler.serve.api.data import files
 from crawler.serve.api.data.forms import (
@@ -24,6 +26,7 @@ from crawler.serve.api.data.forms import (
     PagesQuery,
     ReportPageQuery,
     ReportQuery,
+    SearchQuery,
     Settings,
     UrlQuery,
     UrlStory,
@@ -71,6 +74,17 @@ async def show_report_page(actions: Actions, request: web.Request, query: Report
     with answering(HTTPStatus.CONFLICT):
         page = await actions.reporter.page(directory, limit=query.limit)
     return web.Response(body=page, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
+
+
+async def search_pages(actions: Actions, request: web.Request, query: SearchQuery) -> Found:
+    """The pages that have some words, the best first. The first search reads all records, later ones what is new."""
+    directory = actions.directory(actions.keeper(request))
+    try:
+        read_query(query.words)
+    except BadQuery as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+    with answering(HTTPStatus.CONFLICT):
+        return await actions.reporter.search(directory, query.words, limit=query.limit, skip=query.skip)
 
 
 async def show_diff(actions: Actions, request: web.Request, query: DiffQuery) -> Diff:

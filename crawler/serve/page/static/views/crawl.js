@@ -14,6 +14,7 @@ import { pages } from "../tabs/pages.js";
 import { parts } from "../tabs/parts.js";
 import { refused } from "../tabs/refused.js";
 import { report } from "../tabs/report.js";
+import { search as find } from "../tabs/search.js";
 import { settings } from "../tabs/settings.js";
 import { story } from "../tabs/story.js";
 import { summary } from "../tabs/summary.js";
@@ -28,6 +29,7 @@ const TABS = {
   hosts: ["Hosts", hosts],
   pages: ["Pages", pages],
   url: ["Find a URL", story],
+  search: ["Search", find],
   refused: ["Refused", refused],
   visited: ["Visited set", visited],
   parts: ["Parts", parts],
