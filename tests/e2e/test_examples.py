@@ -69,9 +69,11 @@ from tests.e2e.examples import (
     is_in,
     without_numbers,
 )
+from tests.e2e.operating import command_here
 from tests.frontier_stats import frontier_stats
 from tests.ports import free_port
 from tests.postgres import running_postgres
+from tests.unit.export.written import record, write_crawl
 from visited import VisitedStats
 
 MEASURES = "measures for minutes; what comparing.md shows of it is checked by itself, the rest in test_compare.py"
@@ -461,6 +463,20 @@ def check_diff(block: Block, folder: Path, shell: Shell) -> None:
     assert [*diff_lines(shown)] == [line for line in block.text.splitlines() if line != "…"]
 
 
+def check_search(block: Block, folder: Path, shell: Shell) -> None:
+    text = (
+        "How a client asks again. A server that is overloaded gets more time at each attempt, because the client waits "
+        "longer after each failure. This exponential backoff ends after five attempts, unless the server has said when to "
+        "ask again."
+    )
+    known = {"fetched_at": "2026-11-20T18:38:16.352Z", "main_text": text, "title": "Retries"}
+    pages = [record(1, url="https://docs.example.org/guide/retries", **known)]
+    pages += [record(number, **known | {"main_text": "Other things", "title": "Other"}) for number in range(2, 47)]
+    write_crawl(folder / "searched", pages)
+    ended = command_here("search", str(folder / "searched"), "exponential", "backoff")
+    assert ended.out + ended.err == block.text
+
+
 def check_json_log(block: Block, folder: Path, shell: Shell) -> None:
     shown = msgspec.json.decode(block.text, type=dict[str, object])
     said = {name: shown[name] for name in ("name", "message", "fields")}
@@ -811,6 +827,7 @@ SHOWN_ELSEWHERE = {
     ("docs/parts.md", "ACL SETUSER"): check_permissions,
     ("docs/preferences.md", '{"url"'): check_preferences,
     ("docs/reading.md", "www.example.org "): check_places,
+    ("docs/searching.md", "1. Retries"): check_search,
 }
 """Blocks that are neither settings nor Python nor commands, by page and beginning; and what checks them."""
 OTHERS = [
