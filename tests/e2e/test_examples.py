@@ -466,8 +466,8 @@ def check_diff(block: Block, folder: Path, shell: Shell) -> None:
 def check_search(block: Block, folder: Path, shell: Shell) -> None:
     text = (
         "How a client asks again. A server that is overloaded gets more time at each attempt, because the client waits "
-        "longer after each failure. This exponential backoff ends after five attempts, unless the server has said when to "
-        "ask again."
+        "longer after each failure. This exponential backoff ends after five attempts, unless the server has said when "
+        "to ask again."
     )
     known = {"fetched_at": "2026-11-20T18:38:16.352Z", "main_text": text, "title": "Retries"}
     pages = [record(1, url="https://docs.example.org/guide/retries", **known)]
