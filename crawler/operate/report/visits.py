@@ -28,6 +28,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     content_type: str | None = None
     status: int | None = None
     reason: str | None = None
+    redirect: str | None = None
     fetched_at: str | None = None
     duration_s: float | None = None
     received_bytes: int | None = None

@@ -384,6 +384,41 @@ def test_a_page_that_redirects_to_itself_counts_beside_that_redirect_when_a_url_
     assert counted.totals.statuses.counts() == {"302": 1, "200": 1}
 
 
+SELF = {"status": 302, "redirect": "http://a.test/"}
+TARGET = {"kind": "redirect", "via": "http://a.test/"}
+
+
+@pytest.mark.parametrize(
+    ("visits", "statuses", "broken"),
+    [
+        ([SELF, TARGET, {"visit": 2}, TARGET | {"visit": 2}], {"200": 1}, [4]),
+        ([SELF, TARGET, TARGET | {"visit": 2}, {"visit": 2}], {"200": 1}, [4]),
+        ([SELF, TARGET, {"visit": 2}], {"200": 1}, [3]),
+        ([SELF, TARGET, {"visit": 2}, TARGET | {"visit": 2, "status": 304}], {"304": 1}, [3]),
+        ([SELF, TARGET, SELF | {"visit": 2}, TARGET | {"visit": 2}], {"302": 1, "200": 1}, [4]),
+        ([SELF, TARGET, TARGET | {"visit": 2}, SELF | {"visit": 2}], {"302": 1, "200": 1}, [3]),
+        ([SELF, TARGET, TARGET | SELF | {"visit": 2}, {"visit": 2}], {"302": 1, "200": 1}, [4]),
+        ([SELF, TARGET, {"visit": 2}, SELF | {"visit": 3}, TARGET | {"visit": 2}], {"302": 1, "200": 1}, [5]),
+    ],
+    ids=["both", "target-first", "page-alone", "304", "each-time", "target-first-each-time", "swapped", "again"],
+)
+def test_a_page_that_once_redirected_to_itself_counts_once(
+    tmp_path: Path, visits: list[dict[str, object]], statuses: dict[str, int], broken: list[int]
+) -> None:
+    """The crawl knows it by two names, and asks for both again."""
+    rows = [
+        record(at, "/", **({"broken_fragments": [f"of-{at}"]} if "redirect" not in visit else {}) | visit)
+        for at, visit in enumerate(visits, 1)
+    ]
+    directory = written(tmp_path / "records", *rows)
+    counted = Counted()
+    counted.add_records([directory], str)
+    assert counted.totals.statuses.counts() == statuses
+    found = make_lists([directory], ["broken-anchors"], str, None).broken_anchors
+    assert found is not None
+    assert [each.url for each in found.links] == [f"http://a.test/#of-{at}" for at in broken]
+
+
 def test_a_page_that_redirects_to_itself_at_the_first_visit_alone_is_no_duplicate_of_itself(tmp_path: Path) -> None:
     """The second visit has the cookie that the redirect has set."""
     page = {"digest": "sha1:A", "size_bytes": 5, "content_type": "text/html"}

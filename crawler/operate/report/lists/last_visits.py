@@ -8,11 +8,20 @@ from typing import Final, Protocol
 from crawler.discover.marks import EXTERNAL, after_redirect
 from crawler.operate.report.lists.endings import Canonical
 from crawler.page import EMBEDDED, LinkKind
+from crawler.url.urls import join
 
+_TABLE: Final = """
+    CREATE TABLE visits (
+        name TEXT PRIMARY KEY, last INTEGER, current INTEGER, last_answer INTEGER, current_answer INTEGER
+    ) WITHOUT ROWID
+"""
 _ADD: Final = (
-    "INSERT INTO visits VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-    "last = max(last, excluded.last), current = max(current, excluded.current)"
+    "INSERT INTO visits VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+    "last = max(last, excluded.last), current = max(current, excluded.current), "
+    "last_answer = max(last_answer, excluded.last_answer), "
+    "current_answer = max(current_answer, excluded.current_answer)"
 )
+_FIND: Final = "SELECT last, current, last_answer, current_answer FROM visits WHERE name = ?"
 _MAY_BE_TARGETS: Final = frozenset({LinkKind.REDIRECT, LinkKind.EXTERNAL, *EMBEDDED})
 
 
@@ -31,11 +40,16 @@ class AnyVisit(Protocol):
     def visit(self) -> int: ...
     @property
     def status(self) -> int | None: ...
+    @property
+    def redirect(self) -> str | None: ...
 
 
 class LastVisits:
     """Knows the last visit to each URL, which says what became of the URL. The last visit that was not answered by 304
     is *current*: it says what the page holds, because a 304 says that the copy before it still holds.
+
+    A redirect of a page to itself, as with a cookie, counts beside the page, until the page answers without one. The
+    crawl knows the target of such a redirect by another name, and asks for both again: the last answer is the page.
 
     A URL that was visited once costs nothing, unless the crawl `has_forgotten` URLs: the first visit after that counts
     as visit 1 again."""
@@ -50,35 +64,52 @@ class LastVisits:
     ) -> None:
         self._database = database
         self._canonical = canonical
-        self._has_any = False
-        database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, last INTEGER, current INTEGER) WITHOUT ROWID")
+        self._has_any = self._has_targets = False
+        database.execute(_TABLE)
         for visit in visits:
-            if has_forgotten or visit.visit > 1:
-                self._has_any = True
-                row = self._name(visit), visit.number, 0 if _tells_nothing(visit) else visit.number
-                database.execute(_ADD, row)
+            is_repeat, is_target = has_forgotten or visit.visit > 1, self._is_target(visit)
+            if is_repeat or is_target:
+                self._has_any |= is_repeat
+                self._has_targets |= is_target
+                last, current = visit.number, 0 if _tells_nothing(visit) else visit.number
+                of_answer = (0, 0) if self._redirects_to_itself(visit) else (last, current)
+                database.execute(_ADD, (self._name(visit, is_target=is_target), last, current, *of_answer))
 
     def is_current(self, visit: AnyVisit) -> bool:
         return not _tells_nothing(visit) and self.judge(visit)[1]
 
     def judge(self, visit: AnyVisit) -> tuple[bool, bool]:
+        """Whether the visit is the last one, and whether it is current."""
         if not self._has_any:
             return True, True
-        found = self._database.execute(
-            "SELECT last, current FROM visits WHERE name = ?", (self._name(visit),)
-        ).fetchone()
-        if found is None:
-            return True, True
-        return visit.number >= found[0], not _tells_nothing(visit) and visit.number >= found[1]
+        is_target = self._is_target(visit)
+        last, current, _, _ = self._find(self._name(visit, is_target=is_target))
+        if self._has_targets and not self._redirects_to_itself(visit):
+            last_of_other, _, last_answer, current_answer = self._find(self._name(visit, is_target=not is_target))
+            if last_of_other == last_answer:
+                last, current = max(last, last_answer), max(current, current_answer)
+        return visit.number >= last, not _tells_nothing(visit) and visit.number >= current
 
-    def _name(self, visit: AnyVisit) -> str:
-        """A check of a page, to which another site redirects, is no visit to it. Nor is a redirect of a page to itself,
-        as with a cookie, another visit to what has redirected."""
-        canonical = name = self._canonical(visit.url)
+    def _find(self, name: str) -> tuple[int, int, int, int]:
+        found = self._database.execute(_FIND, (name,)).fetchone()
+        return (0, 0, 0, 0) if found is None else found
+
+    def _name(self, visit: AnyVisit, *, is_target: bool) -> str:
+        """A check of a page, to which another site redirects, is no visit to it."""
+        name = self._canonical(visit.url)
         if visit.kind == LinkKind.EXTERNAL:
             name += EXTERNAL
-        is_target = visit.kind in _MAY_BE_TARGETS and visit.via is not None and self._canonical(visit.via) == canonical
         return after_redirect(name, 1) if is_target else name
+
+    def _is_target(self, visit: AnyVisit) -> bool:
+        """Whether a redirect of the page to itself has led there."""
+        return visit.kind in _MAY_BE_TARGETS and visit.via is not None and self._is_same(visit.via, visit.url)
+
+    def _redirects_to_itself(self, visit: AnyVisit) -> bool:
+        return visit.redirect is not None and self._is_same(join(visit.url, visit.redirect), visit.url)
+
+    def _is_same(self, one: str | None, other: str) -> bool:
+        return one is not None and (one == other or self._canonical(one) == self._canonical(other))
 
 
 def _tells_nothing(visit: AnyVisit) -> bool:
