@@ -130,7 +130,7 @@ def _hop_rows(hop: Hop, *, before: Container[str]) -> _Rows:
         yield "message", record.message
     if record.redirect is not None:
         refused = "".join(f", which is not followed: {reason}" for reason in record.refused or ())
-        circle = ", which closes a circle" if record.redirect in before else ""
+        circle = ", which closes a circle" if record.redirect.partition("#")[0] in before else ""
         yield "redirects to", record.redirect + refused + circle
         return
     yield from _body_rows(record)

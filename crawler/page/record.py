@@ -38,7 +38,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: _Count = 1
     ip: str | None = None
     redirect: str | None = None
-    """The target of a redirect, absolute; the Location as it stands if the crawl does not follow it."""
+    """The target of a redirect, absolute, with its fragment; the Location as it stands if it is not followed."""
     content_type: str | None = None
     declared_type: str | None = None
     charset: str | None = None

@@ -69,8 +69,8 @@ def fetched_record(
 ) -> PageRecord:
     """The record of a URL that was fetched, successfully or not.
 
-    `redirect` is the absolute target of a redirect; without it, the record has the Location as it stands. `sha1` is the
-    digest of the body.
+    `redirect` is the absolute target of a redirect, and the record adds the fragment of the Location; without it, the
+    record has the Location as it stands. `sha1` is the digest of the body.
     """
     if isinstance(fetched, Failure):
         return _failure_record(lease, fetched)
@@ -108,7 +108,7 @@ def fetched_record(
         record = replace(
             record,
             message=fetched.message or None,
-            redirect=redirect or fetched.location,
+            redirect=fetched.location if redirect is None else _with_fragment(redirect, fetched.location),
             size_bytes=len(fetched.body),
             received_bytes=len(fetched.raw_body),
             refused=dict(links.refused) if links.refused else None,
@@ -141,6 +141,11 @@ def without_content(record: PageRecord, /, *, reason: str, message: str | None) 
     nothing: dict[str, Any] = dict.fromkeys(_CONTENT)
     message = "; ".join(filter(None, (message, record.message)))
     return replace(record, **nothing, state=_EXCLUDED, reason=reason, message=message or None, not_archived=reason)
+
+
+def _with_fragment(url: str, location: str) -> str:
+    fragment = location.strip().partition("#")[2]
+    return f"{url}#{fragment}" if fragment else url
 
 
 def _failure_record(lease: Lease, failure: Failure) -> PageRecord:

@@ -28,7 +28,7 @@ def text(title: str, words: str) -> Script:
 def old(path: str) -> Script:
     match path:
         case "/":
-            return linking("/same", "/title", "/lost", "/away", "/renamed", "/dead", "/hop")
+            return linking("/same", "/title", "/lost", "/away", "/renamed", "/dead", "/hop", "/part")
         case "/title":
             return text("Before", "words")
         case "/renamed":
@@ -37,6 +37,8 @@ def old(path: str) -> Script:
             return text(path, f"words of {path}")
         case "/hop":
             return to("/same")
+        case "/part":
+            return to("/same#one")
     return GONE
 
 
@@ -49,13 +51,15 @@ def new(path: str) -> Script:
         case "/other-name":
             return old("/renamed")
         case "/":
-            return linking("/same", "/title", "/lost", "/away", "/added", "/other-name", "/dead", "/hop")
+            return linking("/same", "/title", "/lost", "/away", "/added", "/other-name", "/dead", "/hop", "/part")
         case "/away":
             return to("/added")
         case "/lost":
             return GONE
         case "/hop":
             return to("/title")
+        case "/part":
+            return to("/same#two")
     return old(path)
 
 
@@ -88,10 +92,10 @@ def test_pages_of_a_site_that_moved_are_compared_under_their_new_names(tmp_path:
         "new": ["/added", "/other-name"],
         "gone": ["/away", "/lost", "/renamed"],
         "changed": ["/", "/title"],
-        "answer": ["/hop"],
+        "answer": ["/hop", "/part"],
     }
     assert (found.before.pages, found.after.pages, found.same) == (6, 5, 1)
-    assert found.counts == {"new": 2, "gone": 3, "changed": 2, "answer": 1}
+    assert found.counts == {"new": 2, "gone": 3, "changed": 2, "answer": 2}
     assert found.fields == {"body": 2, "title": 1}
     gone = {each.url.removeprefix(NEW): each for each in found.differences if each.kind == "gone"}
     assert gone["/renamed"].moved_to == f"{NEW}/other-name"
@@ -108,6 +112,7 @@ def test_pages_of_a_site_that_moved_are_compared_under_their_new_names(tmp_path:
     assert f"  301  {NEW}/away -> {NEW}/added\n" in told
     assert f"  not met  {NEW}/renamed; the same body is at {NEW}/other-name\n" in told
     assert f"  301 -> 301  {NEW}/hop -> {NEW}/title\n" in told
+    assert f"  301 -> 301  {NEW}/part -> {NEW}/same#two\n" in told
 
     rows = [*csv.DictReader(io.StringIO(command_here("diff", str(before), str(after), "--csv", "--map", OLD, NEW).out))]
     assert [(row["kind"], row["url"], row["fields"]) for row in rows if row["kind"] == "changed"] == [
@@ -147,6 +152,7 @@ def test_a_crawl_is_compared_with_itself_at_an_earlier_moment(tmp_path: Path) ->
         ("changed", "/"),
         ("changed", "/title"),
         ("answer", "/hop"),
+        ("answer", "/part"),
     }
     assert difference(directory, "--since", "2999-01-01").counts == {"new": 0, "gone": 0, "changed": 0, "answer": 0}
     assert difference(directory, "--since", "29990101").before.pages > 0  # a day, and no number of seconds

@@ -513,7 +513,7 @@ async def test_a_redirect_is_recorded_with_its_target_which_is_fetched_in_its_tu
     rig = Rig({SEED: redirect(SEED, "http://b.test/x#y"), "http://b.test/x": page("http://b.test/x")})
     engine = await rig.run()
     first, second = rig.sink.records
-    assert (first.status, first.redirect) == (301, "http://b.test/x")
+    assert (first.status, first.redirect) == (301, "http://b.test/x#y")
     assert (second.url, second.via, second.depth) == ("http://b.test/x", SEED, 0)
     assert (engine.counters.redirects, engine.counters.pages, engine.counters.admitted) == (1, 1, 1)
 
