@@ -1,4 +1,4 @@
-"""The base URL of a page, by its <base>."""
+"""The base URL of a page, by its <base>, and what is joined with it."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from crawler.page import READ_IN_PART, Extract, Link
-from crawler.url.urls import join, join_beyond_web
+from crawler.url.urls import LONGEST_URL, join, join_beyond_web
 
 MAX_BASE_CHARACTERS: Final = 10_000
 """Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
@@ -45,6 +45,12 @@ def own_base(base_url: str, base_href: str | None, /) -> str | None:
     """The base that a document within another names; None if it names none, or a long one."""
     base = join(base_url, base_href) if base_href and len(base_href) <= MAX_BASE_CHARACTERS else None
     return None if base is None or len(base) > MAX_BASE_CHARACTERS else base
+
+
+def canonical_url(base: str, href: str, /) -> str | None:
+    """The canonical URL that a page names; None if no crawl may take it."""
+    url = join(base, href) if len(href) <= LONGEST_URL else None
+    return None if url is None or len(url) > LONGEST_URL else url
 
 
 def cut_links(extract: Extract, /) -> Extract:

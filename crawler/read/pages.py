@@ -12,7 +12,7 @@ from crawler.preferences.judging import META
 from crawler.preferences.signals import TDM_POLICY, TDM_RESERVATION
 from crawler.preferences.values import directives_of, read_value
 from crawler.read.abstract import shorten
-from crawler.read.bases import base_beyond_web, base_url_of, cut_links, lead_beyond_web, own_base
+from crawler.read.bases import base_beyond_web, base_url_of, canonical_url, cut_links, lead_beyond_web, own_base
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS, Document, ElementReader
 from crawler.read.elements.flatten import flatten
@@ -27,7 +27,7 @@ from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options, reason_of
 from crawler.read.similarity.simhash import fingerprint
 from crawler.read.sniff import XHTML, is_html, is_json, is_pdf, is_text, is_xml, sniff_type
-from crawler.url.urls import MAX_URL_LENGTH, join
+from crawler.url.urls import join
 
 _GROWTH: Final = 4
 """Links that are made absolute may have this many times the size of the documents within one: a base multiplies it."""
@@ -128,8 +128,8 @@ class PageReader:
         # Most pages have no others. Then what a scan has found stays as it is: it makes no objects of its links yet.
         links = lead_beyond_web([*others, *found] if others else found, beyond)
         links = _with_nofollow(links) if "nofollow" in robots else links
-        if canonical is None and reader.canonical_href is not None and len(reader.canonical_href) <= MAX_URL_LENGTH:
-            canonical = join(beyond or base_url, percent_encode_query(reader.canonical_href, encoding))
+        if canonical is None and reader.canonical_href is not None:
+            canonical = canonical_url(beyond or base_url, percent_encode_query(reader.canonical_href, encoding))
         meta, description = reader.meta, reader.description
         extract = Extract(
             content_type=content_type,
@@ -292,7 +292,7 @@ def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
         kind = kinds_of_rel(rel)[0]
         if absolute is None or kind is None:
             continue
-        if "canonical" in rel.split() and canonical is None and len(absolute) <= MAX_URL_LENGTH:
-            canonical = absolute
+        if "canonical" in rel.split() and canonical is None:
+            canonical = canonical_url(url, href)
         links.append(Link(absolute, kind if kind in EMBEDDED else LinkKind.HEADER, "", rel))
     return links, canonical

@@ -33,6 +33,10 @@ MAX_URL_LENGTH: Final = 2083
 """The default limit, which Heritrix and old browsers share; the sitemap protocol allows 2,048 characters. Longer URLs
 are traps or inlined images."""
 
+LONGEST_URL: Final = 65_536
+"""The highest limit that a crawl may set. Readers of pages know no settings: they keep a URL of up to this length, and
+who judges it knows the limit of the crawl."""
+
 _HEAD_CHARACTERS: Final = 200
 """Of an href that is too long; they show its scheme."""
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config import ConfigError, Problem, load, settings, toml_value
+from crawler.url.urls import LONGEST_URL
 from tests.unit.test_config_loader import CONTACT, MINIMAL, SEED, problems_of, written
 
 HUGE = "9" * 5000
@@ -96,6 +97,10 @@ USER_AGENT = "fetch.user_agent: expected text, in printable ASCII, not empty and
             ),
         ),
         ("fetch.max_body_bytes = 1e6", "fetch.max_body_bytes: expected a size, 1 B to 1 TB, "),
+        (
+            f"scope.max_url_length = {LONGEST_URL + 1}",
+            f"scope.max_url_length: expected a whole number, 16 to {LONGEST_URL:_}, found {LONGEST_URL + 1:_}",
+        ),
         ("limits.pages = 0", "limits.pages: expected a whole number, 1 to 1_000_000_000_000, found 0"),
         ("output.warc = 'yes'", 'output.warc: expected true or false, found "yes"'),
         ("output.warc = 1", "output.warc: expected true or false, found 1"),

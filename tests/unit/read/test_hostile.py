@@ -27,6 +27,7 @@ from crawler.read.options import Options
 from crawler.read.pages import PageReader
 from crawler.testing.read.suite import HTML
 from crawler.testing.timeouts import MAX_WAIT_S
+from crawler.url.urls import LONGEST_URL
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page, real_pages
 from tests.unit.read.trees import depth_of
@@ -186,6 +187,19 @@ def test_what_a_page_says_of_itself_has_limits(make: Make) -> None:
     in_headers = (("Content-Language", long), ("Link", f"</{long}>; rel=canonical"), ("Content-Type", "text/plain"))
     found = make().extract(page(b"text", headers=in_headers))
     assert (found.language, found.canonical) == (long[:1000], None)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_canonical_url_is_kept_up_to_the_highest_limit_that_a_crawl_may_set(make: Make) -> None:
+    longest = f"https://example.org/{'x' * (LONGEST_URL - len('https://example.org/'))}"
+    beyond = f"/{'ü' * (LONGEST_URL // 2)}"  # longer once it is escaped
+    for href, expected in ((longest, longest), (f"{longest}x", None), (beyond, None)):
+        assert (
+            make().extract(page(f"<meta charset=utf-8><link rel=canonical href={href}>".encode())).canonical == expected
+        )
+        if href.isascii():
+            headers = (("Link", f"<{href}>; rel=canonical"), ("Content-Type", "text/plain"))
+            assert make().extract(page(b"text", headers=headers)).canonical == expected
 
 
 def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None:
