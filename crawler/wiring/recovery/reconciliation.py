@@ -80,8 +80,10 @@ class Reconciliation:
         self._copyless = NumberSet()
         """Pages whose records only say that they have not changed."""
         self.highest: dict[int, int] = {}
-        """The highest numbers of the output, by their upper bits, so that each lineage has one. A ledger that has lost
-        its last changes would give them again."""
+        """The highest numbers of the output, and of what was pruned of it, by their upper bits, so that each lineage
+        has one. A ledger that has lost its last changes would give them again."""
+        for each in outputs:
+            self._note_number(PrunedNumbers([each]).highest)
 
     def differences(self) -> Iterator[Difference]:
         if self._output.records:

@@ -80,18 +80,19 @@ async def recover(
         settled = await _enter_settled(frontier, output.settled.entries(), keeps_counts=not knows_links)
         if not knows_links:
             counting.note_counted()
+        # Before URLs are queued, which would get these numbers.
+        pruned = PrunedNumbers([sources.own])
+        await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
         for links in batches(output.links()):
             found += await frontier.add(counting.to_count(filter(None, links)))
             await asyncio.sleep(0)
-        pruned = PrunedNumbers([sources.own]).of("records")
-        await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
         unread = output.unread(state)
         lost = 0
         if unread:
             stats = frontier.describe()
             # At least the URLs are lost whose numbers no known URL has, at any of its visits that were not pruned.
             waiting = stats.admitted - stats.done - stats.failed - stats.excluded
-            named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned))
+            named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned.of("records")))
             lost = max(lost_before - settled - found, state.numbers_given - named, 1)
         again = 0 if queue_again is None else await queue_again(frontier, state)
         await frontier.set_lost(lost)
@@ -102,7 +103,7 @@ async def recover(
             again=again,
             unread=unread,
             unread_elsewhere=len(output.owed),
-            pruned=output.count_unknown(pruned),
+            pruned=output.count_unknown(pruned.of("records")),
         )
 
 
