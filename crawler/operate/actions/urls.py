@@ -199,7 +199,8 @@ async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], 
                 before = await frontier.status_of(url.canonical)
                 if owns(url.queue_key) and not (before is not None and is_since(before, each.at, now)):
                     again.append(_with_precedence(url, each.request.precedence))
-        taken += await seeding.enqueue(frontier, again, force=each.request.force)
+        # What is settled although it was new then had been forgotten.
+        taken += await seeding.enqueue(frontier, again, force=True)
         await asyncio.sleep(0)
     return taken
 

@@ -30,7 +30,7 @@ class RecoveringFrontier(Frontier, Recovering, Protocol):
 
 
 QueueAgain = Callable[[RecoveringFrontier, LedgerReads], Awaitable[int]]
-"""Queues settled URLs that an operator had queued again. Returns how many these are."""
+"""Queues what an operator had queued. Returns how many URLs these are."""
 
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     found: int = 0
     """Links that the frontier did not know; they are queued now."""
     again: int = 0
-    """Settled URLs that are queued again."""
+    """URLs that are queued as an operator had done before."""
     unread: int = 0
     """Pages whose links are unknown: they have no list of links and are not in the archive."""
     unread_elsewhere: int = 0
@@ -83,6 +83,8 @@ async def recover(
         # Before URLs are queued, which would get these numbers.
         pruned = PrunedNumbers([sources.own])
         await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
+        # Before the links to these URLs, which have another precedence, and may be deeper.
+        again = 0 if queue_again is None else await queue_again(frontier, state)
         for links in batches(output.links()):
             found += await frontier.add(counting.to_count(filter(None, links)))
             await asyncio.sleep(0)
@@ -94,7 +96,6 @@ async def recover(
             waiting = stats.admitted - stats.done - stats.failed - stats.excluded
             named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned.of("records")))
             lost = max(lost_before - settled - found, state.numbers_given - named, 1)
-        again = 0 if queue_again is None else await queue_again(frontier, state)
         await frontier.set_lost(lost)
         return Recovered(
             records=output.settled.records,

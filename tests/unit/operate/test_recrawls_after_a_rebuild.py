@@ -16,6 +16,7 @@ from crawler.operate.actions import noting
 from crawler.operate.actions.noting import note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
+from crawler.page import PageRecord
 from crawler.wiring import seeding
 from frontier import CrawlUrl, Frontier
 from frontier.descriptor import Durability
@@ -126,6 +127,27 @@ def test_what_was_added_together_is_queued_together_after_a_rebuild(
     rebuild(crawl)
     assert counts == [50, 50, 20]
     assert pending(crawl) >= {*added}
+
+
+def test_what_was_added_keeps_its_precedence_and_depth_though_a_page_links_to_it(tmp_path: Path) -> None:
+    crawl, linked = make(tmp_path / "crawl"), url_of(HOSTS[0], EACH)
+    assert crawl.do("add", linked, "--precedence", "3", "--force").code == 0
+    [path] = CrawlDirectory(crawl.directory).records.iterdir()
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    page = msgspec.json.decode(first, type=PageRecord)
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(page, references=[linked])) + b"\n" + b"".join(others))
+    rebuild(crawl)
+    [found] = [line for line in crawl.exported() if line["url"] == linked]
+    assert (found["precedence"], found.get("depth", 0), found["kind"], found["hit_count"]) == (3, 0, "seed", 1)
+
+
+def test_what_was_forgotten_and_added_waits_after_a_rebuild(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", settings=["scope.within=any"])
+    assert crawl.do("forget", url_of(HOSTS[0], 0)).code == 0
+    assert crawl.do("add", url_of(HOSTS[0], 0)).code == 0
+    queued = pending(crawl)
+    rebuild(crawl)
+    assert pending(crawl) == queued
 
 
 def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_within_bounds(
