@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import aiohttp
 import msgspec
+from aiohttp import hdrs
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 
@@ -78,18 +79,15 @@ class Overhead(msgspec.Struct):
         return self.informational > _MAX_INFORMATIONAL
 
 
-def has_more(data: bytes, body_bytes: int, last_bytes: bytes | None) -> bool:
-    """Whether there is more in `data`, with which a body ended, than these last bytes of the body. Of a body in chunks,
-    the `last_bytes` are known. It ends with an empty line, and so does a whole head behind it, which the parser
-    reports."""
-    if last_bytes is not None:
-        return not last_bytes.replace(b"\r", b"").endswith(b"\n\n")
-    return body_bytes < len(data)
+def body_length(message: RawResponseMessage, /) -> int | None:
+    """Bytes of the body behind a head that aiohttp's parser has read; None if it comes in chunks, or ends with the
+    connection. A transfer coding hides the length (RFC 9112, section 6.3)."""
+    length = None if hdrs.TRANSFER_ENCODING in message.headers else message.headers.get(hdrs.CONTENT_LENGTH)
+    return None if length is None else int(length)
 
 
 class PlainBody:
-    """The body of a plain response (`response_heads.read_plain_head`), while it is received. It has the methods of
-    aiohttp's streams that we use.
+    """The body of a response, while it is received. It has the methods of aiohttp's streams that we use.
 
     Calls `pause` and `resume` when too much of it waits to be read, and when that has been read.
     """
@@ -104,11 +102,14 @@ class PlainBody:
         "_resume",
         "_waiter",
         "is_whole",
+        "length",
         "missing",
         "total_bytes",
     )
 
     def __init__(self, length: int | None, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        self.length = length
+        """Its bytes; None if only its last chunk or the end of the connection shows where it ends."""
         self.missing = _UNKNOWN_LENGTH if length is None else length
         """Bytes that have not arrived."""
         self.total_bytes = 0
@@ -195,7 +196,7 @@ Received = tuple[RawResponseMessage | PlainHead, StreamReader | PlainBody]
 
 
 class Chunks:
-    """The chunks in which a plain body arrives. The body, whose length is unknown, gets what is in them.
+    """The chunks in which a body arrives. The body, whose length is unknown, gets what is in them.
 
     Accepts what Chromium and curl accept: lines that end with LF alone, leading zeros, white space after the size, any
     extension and any trailer. It ignores the extensions and the trailers.

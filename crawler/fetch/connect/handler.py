@@ -12,7 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EofStream, StreamReader
 
 from crawler.fetch.connect import bodies, response_heads
-from crawler.fetch.connect.bodies import BodyEnd, Chunks, Overhead, PlainBody, Received
+from crawler.fetch.connect.bodies import BodyEnd, Chunks, Overhead, PlainBody, Received, body_length
 from crawler.fetch.connect.connections import Connections, Server
 from crawler.fetch.connect.failures import BROKEN_CHUNKS, TOO_MUCH, BodyBroken, NoResponse
 from crawler.fetch.connect.keeping import memory_of
@@ -23,12 +23,13 @@ from crawler.url.hosts import same_address
 
 
 class TolerantHandler(ResponseHandler):
-    """One connection. It corrects five behaviours of aiohttp:
+    """One connection. It reads all bodies itself: aiohttp's parser gets heads alone, and only those that are not plain.
+    So it corrects five behaviours of aiohttp:
 
     - aiohttp reads any amount of data beside the body: early responses, chunk extensions, trailers. We limit it.
     - Its parser loses a response if garbage follows it in the same packet, such as a body longer than announced, or one
-      after a 204. So we pass the head to the parser separately.
-    - The reader of a body gets no error for broken chunks, and waits until the timeout. We end the body.
+      after a 204.
+    - It refuses chunks that browsers accept, and the reader of a body learns nothing of that: it waits for its timeout.
     - aiohttp takes any end of a connection, even a reset, as the end of a body without length. `body_end` tells which.
     - It keeps data that arrives between requests, and gives it to the next one. We close such a connection.
     """
@@ -58,13 +59,11 @@ class TolerantHandler(ResponseHandler):
         self._body: StreamReader | PlainBody | None = None
         """The body of the current or last response; None before its headers have arrived."""
         self._plain: PlainBody | None = None
-        """The body of the current response if that is plain: aiohttp's parser does not see it."""
+        """The same body; None if there is none, or if a proxy sends it that was asked for a tunnel."""
         self._chunks: Chunks | None = None
-        """Those of the plain body, if it comes in chunks."""
+        """Those of the body, if it comes in chunks."""
         self._may_have_body = True
         self._fix_head = response_heads.fix_head
-        self._last_bytes: bytes | None = None
-        """The last bytes that have arrived of a body in chunks, which the parser reads; None for other bodies."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -132,8 +131,10 @@ class TolerantHandler(ResponseHandler):
             if self._body is not None:
                 self._distrust()  # a second response to one request
                 return
+            if self._may_have_body and not isinstance(message, PlainHead) and not payload.is_eof():
+                payload = self._begin_body(body_length(message), chunked=message.chunked)
+                data = message, payload
             self._body = payload
-            self._last_bytes = b"" if message.chunked else None
             if message.code == 101 or (message.chunked and message.version < (1, 1)):
                 # After a 101, and after chunks by HTTP/1.0 (RFC 9112, 6.1), what comes may answer an earlier request.
                 self.force_close()
@@ -159,26 +160,14 @@ class TolerantHandler(ResponseHandler):
         if self._pending:
             pending, self._pending = self._pending, b""
             self._parse(pending)
-        body, parser = self._body, self._parser
-        if self._plain is not None and not self._plain.is_eof():
+        body, end = self._plain, self.body_end
+        if body is not None and not body.is_eof():
+            if self._chunks is None and body.length is None:
+                end.by_close, end.lacks_close_notify = True, lacks_close_notify(self.transport)
+            if exc is not None if end.by_close else not body.is_whole:
+                end.broken = aiohttp.ClientPayloadError()
             self._payload = None
             self.force_close()
-            if not self._plain.is_whole:
-                self.body_end.broken = aiohttp.ClientPayloadError()
-            self._plain.feed_eof()
-        elif body is not None and parser is not None and not body.is_eof():
-            # End the body without an exception: after one, aiohttp would not return the data received so far.
-            is_unannounced = lacks_close_notify(self.transport)
-            self._payload = self._parser = None
-            self.force_close()
-            try:
-                parser.feed_eof()
-            except HttpProcessingError:
-                self.body_end.broken = aiohttp.ClientPayloadError()
-            else:
-                self.body_end.broken = None if exc is None else aiohttp.ClientPayloadError()
-                self.body_end.by_close = True
-                self.body_end.lacks_close_notify = is_unannounced
             body.feed_eof()
         if isinstance(exc, SSLError):
             self.body_end.alert = exc
@@ -209,14 +198,10 @@ class TolerantHandler(ResponseHandler):
                 return
         if self._plain is not None:
             self._feed_plain(self._plain, data)
-            return
-        body, body_bytes = self._body, 0 if self._body is None else self._body.total_bytes
-        self._parse(data)
-        if data and body is not None:
-            if self._last_bytes is not None:
-                self._last_bytes = (self._last_bytes + data[-4:])[-4:]
-            if body.is_eof() and bodies.has_more(data, body.total_bytes - body_bytes, self._last_bytes):
-                self._distrust()
+        elif self._body is not None and self._body.is_eof():
+            self._distrust()
+        else:
+            self._parse(data)
 
     def _feed_heads(self, data: bytes) -> bytes:
         """Pass complete heads to the parser; return the data after the last one."""
@@ -245,6 +230,8 @@ class TolerantHandler(ResponseHandler):
                     plain = read_plain_head(fixed) if self._may_have_body else None
                     if plain is None:
                         self._parse(response_heads.with_one_length(fixed))
+                        if self._plain is not None:
+                            self._parser = None
                 if plain is not None:
                     self._begin_plain(plain)
                 pending, searched = pending[end:], 0
@@ -252,13 +239,17 @@ class TolerantHandler(ResponseHandler):
         return pending if self._exception is None else b""
 
     def _begin_plain(self, head: PlainHead) -> None:
-        body = PlainBody(head.length, pause=self._pause_transport_reading, resume=self._resume_transport_reading)
-        self._plain = self._payload = body  # type: ignore[assignment]
-        self._chunks = Chunks(body) if head.chunked else None
+        body = self._begin_body(head.length, chunked=head.chunked)
         self._parser = None
         if head.should_close:
             self.force_close()
         self.feed_data((head, body))
+
+    def _begin_body(self, length: int | None, *, chunked: bool) -> PlainBody:
+        body = PlainBody(length, pause=self._pause_transport_reading, resume=self._resume_transport_reading)
+        self._plain = self._payload = body  # type: ignore[assignment]
+        self._chunks = Chunks(body) if chunked else None
+        return body
 
     def _feed_plain(self, body: PlainBody, data: bytes) -> None:
         if (chunks := self._chunks) is not None:

@@ -315,14 +315,24 @@ async def test_chunks_of_nothing_that_break_are_a_failure_to_speak_http(fetchers
         head(b"Transfer-Encoding: identity, chunked,"),
         head(b"Transfer-Encoding: chunked", b"no colon"),
         head(b"Transfer-Encoding: chunked", b"Upgrade: h2,h2c", b"Connection: Upgrade, Keep-Alive"),
+        head(b"Transfer-Encoding: chunked", b"Connection: keep-alive, X-Any"),
+        head(b"Transfer-Encoding: chunked", b"Proxy-Connection: keep-alive"),
+        head(b"Transfer-Encoding: deflate, chunked"),
+        head(b"Transfer-Encoding: chunked", b"X-Any: 1\r\n 2"),
+        head(b"Transfer-Encoding: chunked", b"X-Any: " + b"y" * 20_000),
+        head(b"Transfer-Encoding: chunked", version=b"HTTP/1.0"),
     ],
 )
-async def test_a_body_behind_a_head_that_is_mended_or_offers_http_2_may_have_odd_chunks(odd: bytes) -> None:
-    received = Received(odd + b"5\nhello\n0\n\n")
-    assert (received.body, received.has_ended, received.broken) == (b"hello", True, None)
-    assert not received.is_reusable
+async def test_a_body_may_have_odd_chunks_whatever_its_head_is(odd: bytes) -> None:
+    for sent in (b"5\nhello\n0\n\n", b"5 ; a=b\nhello\r\n0\r\nno colon\r\n\r\n"):
+        for pieces in ([odd + sent], [odd, sent], [odd, *cut(sent, list(range(len(sent))))]):
+            received = Received(*pieces)
+            assert (received.body, received.has_ended, received.broken) == (b"hello", True, None)
+            assert not received.is_reusable
     assert Received(odd + b"5 ; a=b\r\nhello\r\n0\r\n\r\n").body == b"hello"
-    assert Received(odd + WHOLE).is_reusable
+    assert Received(odd + WHOLE).is_reusable is not odd.startswith(b"HTTP/1.0")
+    assert isinstance(Received(odd + b"3\r\nhello\r\n").broken, BodyBroken)
+    assert Received(odd + b"5\r\nhel", lost=True).broken is not None
 
 
 @pytest.mark.parametrize(
