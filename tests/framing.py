@@ -47,6 +47,7 @@ CASES: dict[str, bytes] = {
     "a tab behind `chunked`": head(_CHUNKED + b"\t") + _CHUNKS,
     "`Transfer-Encoding: chunked,`": head(_CHUNKED + b",") + _CHUNKS,
     "`Transfer-Encoding: identity`": head(b"Transfer-Encoding: identity", b"Content-Length: 5") + BODY,
+    "`Transfer-Encoding: binary` and a length": head(b"Transfer-Encoding: binary", b"Content-Length: 5") + BODY,
     "`HTTP/1.2`": head(b"Content-Length: 5", version=b"HTTP/1.2") + BODY,
     "`HTTP/2.0` as text": head(b"Content-Length: 5", version=b"HTTP/2.0") + BODY,
     "`HTTP/2`, without a minor version": head(b"Content-Length: 5", version=b"HTTP/2") + BODY,

@@ -44,6 +44,10 @@ BEGINNING_BYTES: Final = _MAX_JUNK_BYTES + len(_BEGINNING)
 _MAX_PLAIN_BYTES: Final = 16 * 1024
 """The longest plain head. Longer ones meet limits, which the parser checks."""
 _MAX_LENGTH_DIGITS: Final = 15
+_TRANSFER_CODINGS = frozenset(
+    {b"chunked", b"gzip", b"x-gzip", b"deflate", b"x-deflate", b"compress", b"x-compress", b"br", b"zstd"}
+)
+"""Those that servers apply. As browsers do, we ignore `identity`, and others that change nothing, such as `binary`."""
 _WITHOUT_BODY = frozenset({b"204", b"205", b"304"})
 """Statuses without a body, whatever the head announces. For a 205, aiohttp and curl wait for one; browsers do not."""
 _CONNECTION = frozenset({b"", b"close", b"keep-alive", b"upgrade", b"upgrade, close", b"upgrade, keep-alive"})
@@ -136,8 +140,8 @@ def _is_length(value: bytes) -> bool:
 
 
 def _one_coding(values: list[bytes]) -> bytes | None:
-    """The transfer codings as one list without gaps, empty if there is only `identity`, which is none; None if they
-    stand so already, or if there are no such headers. Proxies may add white space and empty elements (RFC 9110, section
+    """The transfer codings as one list without gaps, empty if none of them is known; None if they stand so already, or
+    if there are no such headers. Proxies may add white space and empty elements (RFC 9110, section
     5.6.1), with which the parser takes chunks for the body."""
     coding = b", ".join(_codings(values))
     return None if not values or [value.strip(b" \r") for value in values] == [coding] else coding
@@ -145,7 +149,7 @@ def _one_coding(values: list[bytes]) -> bytes | None:
 
 def _codings(values: list[bytes]) -> list[bytes]:
     parts = [b" ".join(part.split()) for value in values for part in value.split(b",")]
-    return [part for part in parts if part and part.lower() != b"identity"]
+    return [part for part in parts if part.lower() in _TRANSFER_CODINGS]
 
 
 def _are_chunked(values: list[bytes]) -> bool:
