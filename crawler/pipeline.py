@@ -231,7 +231,9 @@ class Pipeline:
         self.counters.count_read(content.extract)
         if discovered is not None:
             self.counters.count_links(len(discovered.urls), discovered.refused)
-        marked = None if content.usage.is_refused else self._duplicates.mark(content.repeat, page, sha1, lease.url.url)
+        marked = None
+        if not content.usage.is_refused:
+            marked = self._duplicates.mark(content.repeat, page, sha1, lease.url.url, before=_last_digest(lease))
         record = fetched_record(
             lease,
             page,
@@ -263,8 +265,10 @@ class Pipeline:
     ) -> bool:
         match fetched:
             case Redirect():
+                self._duplicates.forget(_last_digest(lease), lease.url.url)
                 return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
             case NotModified():
+                self._duplicates.confirm(_last_digest(lease), lease.url.url)
                 usage = self._components.preferences.judge(fetched, of_origin=of_origin)
                 record = with_usage(fetched_record(lease, fetched), usage)
                 return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
@@ -290,3 +294,7 @@ class Pipeline:
         return await self._settlement.settle(
             lease, redirect, record, decision, answered_at=answered_at, sha1=sha1, links=links
         )
+
+
+def _last_digest(lease: Lease) -> bytes | None:
+    return None if lease.url.last_visit is None else lease.url.last_visit.digest

@@ -1,5 +1,6 @@
 """What a page repeats; and finds pages with the same body, so that a record can name the page that it repeats. Pure."""
 
+from hashlib import sha1 as sha1_of
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -14,6 +15,7 @@ REPEAT_REASONS: Final = frozenset({NEAR_DUPLICATE, CANONICAL})
 BODIES_REMEMBERED: Final = 100_000
 _FORGOTTEN_AT_ONCE: Final = 100
 """This part of them."""
+_EMPTY: Final = sha1_of(b"", usedforsecurity=False).digest()
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -60,7 +62,24 @@ class Duplicates:
             forget_oldest(self._first)
         return None if first == url else first
 
-    def mark(self, repeat: Repeat | None, page: Page, sha1: bytes, url: str, /) -> Repeat | None:
-        """What a page repeats, with the URL that had the same body first. Errors and empty pages repeat no body."""
-        first = self.remember(sha1, url) if page.body and page.status < 300 else None
+    def mark(
+        self, repeat: Repeat | None, page: Page, sha1: bytes, url: str, /, *, before: bytes | None = None
+    ) -> Repeat | None:
+        """What a page repeats, with the URL that had the same body first. Errors and empty pages repeat no body.
+
+        `before` is the SHA-1 of the body that the last visit found at `url`."""
+        has_body = bool(page.body) and page.status < 300
+        if before is not None and not (has_body and before == sha1):
+            self.forget(before, url)
+        first = self.remember(sha1, url) if has_body else None
         return repeat if first is None else msgspec.structs.replace(repeat or Repeat(), duplicate_of=first)
+
+    def confirm(self, sha1: bytes | None, url: str, /) -> None:
+        """Remember that `url` still has the body of its last visit, which may have been before this run."""
+        if sha1 is not None and sha1 != _EMPTY:
+            self.remember(sha1, url)
+
+    def forget(self, sha1: bytes | None, url: str, /) -> None:
+        """Forget that `url` was the first to have the body, because it has it no more."""
+        if sha1 is not None and self._first.get(sha1) == url:
+            del self._first[sha1]

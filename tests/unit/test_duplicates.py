@@ -1,6 +1,15 @@
 """That a record names the page which it repeats."""
 
-from crawler.page.duplicates import Duplicates
+import hashlib
+
+from crawler.page import Page
+from crawler.page.duplicates import Duplicates, Repeat
+
+
+def page(body: bytes, *, status: int = 200) -> Page:
+    return Page(
+        url="http://a.test/", status=status, headers=[], body=body, raw_body=body, fetched_at=5.0, duration_s=0.1
+    )
 
 
 def test_the_first_page_of_a_body_is_named_by_all_that_repeat_it() -> None:
@@ -30,3 +39,38 @@ def test_the_oldest_hundredth_is_forgotten_at_once_so_that_not_every_page_has_to
         duplicates.remember(b"%d" % number, f"http://x.test/{number}")
     assert duplicates.remember(b"10", "http://x.test/other") == "http://x.test/10"
     assert duplicates.remember(b"9", "http://x.test/other") is None
+
+
+def test_a_page_that_has_changed_or_gone_is_no_longer_named_by_those_that_get_its_old_body() -> None:
+    duplicates = Duplicates()
+    duplicates.mark(None, page(b"x"), b"x", "http://a.test/changed")
+    duplicates.mark(None, page(b"y"), b"y", "http://a.test/changed", before=b"x")
+    duplicates.mark(None, page(b"z"), b"z", "http://a.test/gone")
+    duplicates.mark(None, page(b"no", status=404), b"no", "http://a.test/gone", before=b"z")
+    for body in (b"x", b"z"):
+        assert duplicates.mark(None, page(body), body, "http://a.test/new") is None
+    marked = duplicates.mark(None, page(b"y"), b"y", "http://a.test/copy")
+    assert marked == Repeat(duplicate_of="http://a.test/changed")
+
+
+def test_a_copy_that_changes_does_not_make_the_first_page_forgotten() -> None:
+    duplicates = Duplicates()
+    for name in ("first", "copy"):
+        duplicates.mark(None, page(b"x"), b"x", f"http://a.test/{name}")
+    duplicates.forget(b"x", "http://a.test/copy")
+    marked = duplicates.mark(None, page(b"x"), b"x", "http://a.test/new")
+    assert marked == Repeat(duplicate_of="http://a.test/first")
+
+
+def test_a_page_that_the_server_calls_unmodified_is_named_by_new_copies_of_its_body() -> None:
+    duplicates = Duplicates()
+    duplicates.confirm(b"x", "http://a.test/old")
+    marked = duplicates.mark(None, page(b"x"), b"x", "http://a.test/new")
+    assert marked == Repeat(duplicate_of="http://a.test/old")
+
+
+def test_an_empty_page_that_the_server_calls_unmodified_is_not_remembered() -> None:
+    duplicates, empty = Duplicates(), hashlib.sha1(b"", usedforsecurity=False).digest()
+    for name in ("first", "second"):
+        duplicates.confirm(empty, f"http://a.test/{name}")
+    assert duplicates.remember(empty, "http://a.test/other") is None
