@@ -5,6 +5,7 @@ import asyncio
 import errno
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self
 
@@ -13,7 +14,7 @@ import msgspec
 from crawler.codes.unreadable import UNREADABLE
 from crawler.disk.permissions import read_holder, to_write_there, why_not_lockable, write_holder
 from crawler.files.replacing import replace_file
-from crawler.serve.life.facts import Record
+from crawler.serve.life.facts import Record, RunEntry
 
 FOLDER: Final = "daemon"
 OWNERS_FILE: Final = "token"
@@ -94,7 +95,8 @@ class Home:
         """What is remembered of a crawl, and why that can't be read; nothing is remembered then. A damaged file is left
         as it is."""
         try:
-            return msgspec.json.decode(self._place_of(name).read_bytes(), type=Record), None
+            stored = msgspec.json.decode(self._place_of(name).read_bytes(), type=Record)
+            return _with_paths(stored, lambda path: os.path.normpath(self.path / path)), None
         except FileNotFoundError:
             return Record(), None
         except OSError as error:
@@ -108,15 +110,32 @@ class Home:
         return self.crawls / f"{name}.json"
 
     def save(self, name: str, record: Record) -> None:
-        """Store what is remembered of a crawl, so that it outlasts a power failure. Raises `OSError`."""
+        """Store what is remembered of a crawl, so that it outlasts a power failure, and a move of the folder. Raises
+        `OSError`."""
         self.crawls.mkdir(mode=0o700, exist_ok=True)
-        replace_file(self._place_of(name), msgspec.json.format(msgspec.json.encode(record)))
+        stored = _with_paths(record, self._relative)
+        replace_file(self._place_of(name), msgspec.json.format(msgspec.json.encode(stored)))
+
+    def _relative(self, path: str) -> str:
+        """Paths outside of the folder stay as they are."""
+        return str(Path(path).relative_to(self.path)) if Path(path).is_relative_to(self.path) else path
 
     def forget(self, name: str) -> None:
         """Remove what is remembered of a crawl, and what its processes printed."""
         for suffix in ("out", "err"):
             (self.output / f"{name}.{suffix}").unlink(missing_ok=True)
         self._place_of(name).unlink(missing_ok=True)
+
+
+def _with_paths(record: Record, changed: Callable[[str], str]) -> Record:
+    """The record with other paths of its runs. `begun_in` stays: it tells whether the configuration, too, still names
+    that path, where no other crawl may begin."""
+
+    def moved(run: RunEntry) -> RunEntry:
+        return msgspec.structs.replace(run, directory=changed(run.directory))
+
+    place = None if record.place is None else changed(record.place)
+    return msgspec.structs.replace(record, place=place, runs=tuple(map(moved, record.runs)))
 
 
 class Memory:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from crawler.disk.directory import CrawlDirectory, Purpose
@@ -141,6 +142,27 @@ def test_records_are_whole_after_a_write_that_did_not_end(tmp_path: Path) -> Non
             pass
     with Home(tmp_path):
         pass
+
+
+def test_the_unfinished_run_of_a_schedule_goes_on_in_a_folder_that_was_moved(tmp_path: Path) -> None:
+    old, new, away = tmp_path / "old", tmp_path / "new", "/elsewhere/run"
+    old.mkdir()
+
+    def record(home: Path) -> Record:
+        runs = tuple(RunEntry(pid=5, directory=each, began_at=1.0) for each in (f"{home}/crawls/a/run", away))
+        return Record(runs=runs, place=f"{home}/crawls/a/run", begun_in=f"{old}/crawls/a/run")
+
+    with Home(old) as home:
+        home.save("a", record(old))
+        assert home.recall("a") == (record(old), None)
+        home.save("b", Record(place=away))
+    old.rename(new)
+    with Home(new) as home:
+        assert home.recall("a") == (record(new), None)
+        assert home.recall("b") == (Record(place=away), None)
+        # As an earlier version has stored it.
+        (home.crawls / "b.json").write_bytes(msgspec.json.encode(record(new)))
+        assert home.recall("b") == (record(new), None)
 
 
 def test_messages_of_a_crawl_are_bounded_while_it_writes_them(tmp_path: Path) -> None:
