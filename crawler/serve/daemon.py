@@ -134,6 +134,8 @@ class Daemon:
         try:
             for each in self.also_reload:
                 each()
+            if (away := self._home.why_away()) is not None:
+                raise FileNotFoundError(away)
             found = await asyncio.to_thread(read_folder, self.home)
             if self._closing.is_set():
                 return []

@@ -193,7 +193,8 @@ class Keeper:
     def _start(self, directory: str) -> None:
         now = time.time()
         try:
-            if (gone := why_gone(self.facts, directory, runs=runs_in(Path(directory).parent))) is not None:
+            runs = runs_in(Path(directory).parent)
+            if (gone := self._home.why_away() or why_gone(self.facts, directory, runs=runs)) is not None:
                 self.facts = changes.gone(self.facts, now, gone)
                 return
             held = start(self._home.path, f"{self.name}.toml", directory, self._output, pace=self._home.pace)
@@ -249,10 +250,8 @@ class Keeper:
 
     async def _save(self) -> None:
         """Store what has to outlast the daemon."""
-        if self.facts.unread is None:
-            await self.memory.save(self.facts.record)
-            if self.memory.unsaved is not None:
-                self._log(logging.WARNING, self.memory.unsaved)
+        if self.facts.unread is None and (unsaved := await self.memory.save(self.facts.record)) is not None:
+            self._log(logging.WARNING, unsaved)
 
     async def watch(self, taken: Taken) -> CrawlStatus | None:
         """Look what the crawl says, and return it; if it does not run, look whether somebody has worked on it. What its

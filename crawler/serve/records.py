@@ -87,6 +87,13 @@ class Home:
             os.close(self._lock)
             self._lock = None
 
+    def why_away(self) -> str | None:
+        """Why no crawl can start and nothing can be read: somebody has moved the folder, or its disk is not mounted.
+        None if it is there."""
+        if self.folder.is_dir():
+            return None
+        return f"{self.folder} is not there any more: move {self.path} back, or mount its disk, or end the daemon"
+
     def remembered(self) -> list[str]:
         """The names of the crawls of which there is a record."""
         return sorted(path.stem for path in self.crawls.glob("*.json"))
@@ -154,15 +161,17 @@ class Memory:
         self._stored, unread = self._home.recall(self._name)
         return self._stored, unread
 
-    async def save(self, record: Record) -> None:
-        """Store it, if it has changed; `unsaved` tells why that can't be done now."""
+    async def save(self, record: Record) -> str | None:
+        """Store it, if it has changed. If that can't be done now, `unsaved` tells why; returned once."""
         async with self._turn:
+            before = self.unsaved
             try:
                 if record != self._stored and not self._is_forgotten:
                     await asyncio.to_thread(self._home.save, self._name, record)
                 self._stored, self.unsaved = record, None
             except OSError as error:
                 self.unsaved = f"what is remembered of it can't be stored now: {error.strerror or error}"
+            return None if self.unsaved == before else self.unsaved
 
     async def forget(self) -> None:
         """Remove it, also what is being stored, or would be by a request that still goes on."""

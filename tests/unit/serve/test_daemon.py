@@ -177,11 +177,15 @@ async def test_what_somebody_wants_of_a_crawl_is_stored_when_that_is_answered(da
     assert Home(daemon.home).recall("a")[0].wish is Wish.RUN
 
 
-async def test_a_crawl_tells_that_its_state_cant_be_stored(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crawl_tells_that_its_state_cant_be_stored_and_the_log_does_so_once(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     keeper = daemon.keepers["a"]
     with monkeypatch.context() as disk:
         disk.setattr("crawler.serve.records.replace_file", no_space)
         await keeper.wish(Wish.STOP)
+        await keeper.wish(Wish.STOP)
+    assert caplog.text.count("can't be stored now") == 1
     assert keeper.facts.record.wish is Wish.STOP
     assert crawl_form(keeper).lines == ("what is remembered of it can't be stored now: No space left on device",)
     await keeper.wish(Wish.STOP)
@@ -568,6 +572,49 @@ async def test_where_a_crawl_had_begun_that_is_not_there_no_other_one_begins(
                 await turned.wait()
             keeper.close()
     assert started == [str(mount)]
+
+
+@pytest.mark.parametrize("is_mountpoint", [False, True])
+async def test_while_the_folder_of_a_daemon_is_away_its_crawls_wait_and_none_is_taken_for_removed(
+    is_mountpoint: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+
+    def start(*_: object, **__: object) -> CrawlProcess:
+        started.append("")
+        raise OSError(errno.ENOSPC, "no")
+
+    monkeypatch.setattr("crawler.serve.keeper.start", start)
+    home_path, away, turned = tmp_path / "home", tmp_path / "away", asyncio.Event()
+    home_path.mkdir()
+    with Home(home_path) as home:
+        daemon = Daemon(home, Options(), Supervisor({}))
+        keeper = Keeper("a", home, KeeperOptions(), commands=Commands(), told=turned.set)
+        plan = Plan(directory=f"{home_path}/crawls/a", digest="")
+        keeper.facts = msgspec.structs.replace(keeper.facts, plan=plan)
+        daemon.keepers["a"] = keeper
+        home_path.rename(away)
+        if is_mountpoint:
+            home_path.mkdir()
+        async with asyncio.timeout(MAX_WAIT_S), asyncio.TaskGroup() as group:
+            group.create_task(keeper.run())
+            while keeper.facts.record.rest is None:
+                turned.clear()
+                await turned.wait()
+            summary = keeper.summary
+            assert (summary.state, summary.until is None, started) == ("short", False, [])
+            assert summary.reason == home.why_away()
+            with pytest.raises(FileNotFoundError, match=f"move {home_path} back, or mount its disk"):
+                await daemon.reload()
+            assert not keeper.facts.is_removed
+            if is_mountpoint:
+                home_path.rmdir()
+            away.rename(home_path)
+            keeper.change(lambda facts: msgspec.structs.replace(facts, record=Record()))
+            while not started:
+                turned.clear()
+                await turned.wait()
+            keeper.close()
 
 
 @pytest.mark.parametrize(
