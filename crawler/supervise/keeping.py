@@ -1,7 +1,6 @@
 """Runs the processes of one part, one after the other."""
 
 import asyncio
-import errno
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from crawler.codes.exit_codes import FAILED, REFUSED
+from crawler.codes.scarce import SCARCE
 from crawler.disk.directory import DirectoryRefused
 from crawler.files.content import last_lines
 from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
@@ -22,8 +22,6 @@ log = logging.getLogger(__name__)
 KILL_AFTER_S: Final = 30.0
 """How long a part may take to drop what is in flight."""
 _LAST_LINES: Final = 10
-_PASSING: Final = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""Errors while there are too many processes or open files, or too little memory."""
 
 
 class PartFailed(Exception):
@@ -112,7 +110,7 @@ class PartKeeper:
             try:
                 process = self._process = await start(self._log_file, inherit=self._inherit)
             except OSError as error:
-                if error.errno not in _PASSING:
+                if error.errno not in SCARCE:
                     raise
                 return f"because its process can't be started: {error.strerror}"
             self._watch.begin(number, process)

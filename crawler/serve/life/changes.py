@@ -7,6 +7,7 @@ import msgspec
 
 from crawler.codes.exit_codes import REFUSED
 from crawler.codes.full_disk import DISK_FULL
+from crawler.codes.scarce import SCARCE
 from crawler.serve.life.endings import BY_COMMAND, GONE, READ_ONLY, RUNS_GONE, Ended, how_text, rest_after, short
 from crawler.serve.life.facts import (
     FINISHED,
@@ -252,6 +253,8 @@ def not_started(facts: Facts, error: OSError, now: float, *, restarts: Restarts)
     if error.errno == errno.EROFS:
         return _replace(facts, record=_replace(facts.record, rest=short(now, reason=READ_ONLY)))
     reason = f"its process can't be started: {error.strerror or error}"
+    if (advice := SCARCE.get(error.errno or 0)) is not None:
+        return _replace(facts, record=_replace(facts.record, rest=short(now, reason=f"{reason}; {advice}")))
     return _fallen(facts, now, (reason, ()), now, restarts)
 
 

@@ -398,9 +398,25 @@ def test_a_process_for_which_the_disk_has_no_room_is_tried_again_too() -> None:
     facts = changes.configured(Facts(), PLAN)
     refused = changes.not_started(facts, OSError(errno.ENOSPC, "No space left"), START_S, restarts=RESTARTS)
     assert (summarize(refused).state, refused.record.falls) == ("short", ())
-    other = changes.not_started(facts, OSError(errno.EAGAIN, "Try again"), START_S, restarts=RESTARTS)
+    other = changes.not_started(facts, OSError(errno.ENOEXEC, "No program"), START_S, restarts=RESTARTS)
     assert summarize(other).state == "crashed"
-    assert summarize(other).reason == "its process can't be started: Try again"
+    assert summarize(other).reason == "its process can't be started: No program"
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM])
+def test_a_system_that_can_start_no_process_now_is_no_fault_of_the_crawl_which_is_never_held_for_it(
+    number: int,
+) -> None:
+    facts, now = changes.configured(Facts(), PLAN), START_S
+    for _ in range(2 * RESTARTS.hold_after):
+        facts = changes.not_started(facts, OSError(number, "Too many"), now, restarts=RESTARTS)
+        summary = summarize(facts)
+        assert (summary.state, summary.until is None, facts.record.falls) == ("short", False, ())
+        assert summary.reason is not None
+        assert summary.reason.startswith("its process can't be started: Too many; ")
+        now += TRY_AGAIN_S
+        facts, _ = settle(facts, now)
+        assert next_step(facts, now, timeouts=EndTimeouts()) == Start(PLAN.directory)
 
 
 def test_a_crash_is_followed_by_longer_and_longer_rests_and_then_it_is_held_with_its_last_lines() -> None:
