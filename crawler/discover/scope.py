@@ -108,7 +108,7 @@ class Scope:
         self._prefixes = shortest(self._places)
         self._extra_places = SurtPrefixes(places) or None
         self._excluded_places = SurtPrefixes(exclude_places) or None
-        self._ports = ports or Ports()
+        self.ports = ports or Ports()
         reach = reach or Reach()
         self._reach = (lambda _: reach) if isinstance(reach, Reach) else reach
         self._offsite_embeds = offsite_embeds
@@ -122,7 +122,7 @@ class Scope:
         """What `judge` says of each URL of a site, if nothing but the site decides, as is usual."""
         if not (depends_on_path or self.distinguishes_embeds):
             within_places = None if self._within_any else self._places
-            of_site = partial(_judge_site, ports=self._ports, places=within_places, by_domain=within == "domain")
+            of_site = partial(_judge_site, ports=self.ports, places=within_places, by_domain=within == "domain")
             self._refusal_of_site = lru_cache(maxsize=_SITES_REMEMBERED)(of_site)
             if isinstance(reach, Reach) and not reach.has_patterns:
                 max_depth = reach.max_depth
@@ -136,7 +136,7 @@ class Scope:
         if self._refusal_of_site is not None:
             refusal = self._refusal_of_site(target.site)
             return refusal or (reach.refusal(target.url) if reach.has_patterns else None), reach.max_depth
-        if not self._ports.allow_site(target.site):
+        if not self.ports.allow_site(target.site):
             return Refusal.PORT, reach.max_depth
         if not (self._within_any or self._is_within(target) or (self._offsite_embeds and kind in EMBEDDED)):
             return Refusal.OUT_OF_SCOPE, reach.max_depth
@@ -163,7 +163,7 @@ class Scope:
 
     def rule_refusal(self, target: Target, /) -> Refusal | None:
         """Why the port, the patterns or the excluded places refuse the URL; None if they do not."""
-        if not self._ports.allow_site(target.site):
+        if not self.ports.allow_site(target.site):
             return Refusal.PORT
         if self._excluded_places is not None and self._excluded_places.cover(target):
             return Refusal.EXCLUDED

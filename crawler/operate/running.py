@@ -13,7 +13,6 @@ from crawler.control.requests import AnyRequest
 from crawler.control.server import answer_in
 from crawler.counters import InFlight
 from crawler.course.remaining import share_done
-from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.course import CourseKeeper
@@ -21,8 +20,8 @@ from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import RunningSettings
 from crawler.operate.target import syncing
 from crawler.parts.ending import Gate
-from crawler.protocols import Discovery
 from crawler.wiring.backends import frontier_backend
+from crawler.wiring.components.discovering import Rules
 from crawler.wiring.crawl import OpenedCrawl
 from frontier import Frontier, Pausing
 from visited import VisitedStats
@@ -68,9 +67,9 @@ class RunningCrawl:
         return list(self._opened.engine.counters.in_flight.values())
 
     @property
-    def rules(self) -> tuple[Scope, Discovery]:
+    def rules(self) -> Rules:
         values = self._opened.live.values
-        return values.scope, values.discovery
+        return Rules(values.urls, values.scope, values.discovery)
 
     async def frontier(self) -> Frontier:
         return self._opened.frontier

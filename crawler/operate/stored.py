@@ -12,18 +12,14 @@ from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.course.remaining import NOT_RUNNING, no_estimate, share_done
-from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.opening import open_stored
 from crawler.operate.settings.changing import StoredSettings
 from crawler.parts.ending import Gate
-from crawler.protocols import Discovery
-from crawler.wiring import seeding
 from crawler.wiring.backends import named_frontier
-from crawler.wiring.components import discovering
+from crawler.wiring.components.discovering import Rules, rules_of
 from crawler.wiring.plugins.guarded_frontier import check_frontier
-from crawler.wiring.sites import Sites
 from crawler.wiring.storage import reaching_server, visited_set
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
@@ -50,11 +46,8 @@ class StoredCrawl:
         self._frontier: Frontier | None = None
 
     @cached_property
-    def rules(self) -> tuple[Scope, Discovery]:
-        loaded, sites = self.loaded, Sites(self.loaded)
-        urls = discovering.url_reader(loaded)
-        seeds = seeding.seeds(loaded, urls)
-        return discovering.scope(loaded, sites, seeds), discovering.discovery(loaded, sites, urls, seeds)
+    def rules(self) -> Rules:
+        return rules_of(self.loaded)
 
     async def frontier(self) -> Frontier:
         if self._frontier is None:

@@ -11,14 +11,13 @@ from config import Loaded
 from crawler.codes.exit_codes import FAILED
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
-from crawler.discover.scope import Scope
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
-from crawler.protocols import Discovery
 from crawler.wiring.backends import named_frontier
+from crawler.wiring.components.discovering import Rules
 from crawler.wiring.plugins.guarded_frontier import guarded_ledger, guarded_queues
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Recrawling, Serving, Syncing
 from frontier.state import FrontierState
@@ -57,9 +56,8 @@ class OperatedCrawl(Protocol):
         ...
 
     @property
-    def rules(self) -> tuple[Scope, Discovery]:
-        """What judges URLs by the configuration that holds now, and makes seeds of them. To make it, all seeds of the
-        crawl are read, which takes seconds for a million, so it is made once."""
+    def rules(self) -> Rules:
+        """Those of the configuration that holds now. They are made once."""
         ...
 
     async def frontier(self) -> Frontier:

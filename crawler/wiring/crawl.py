@@ -192,7 +192,7 @@ def check_configuration(loaded: Loaded) -> None:
     """Check what only the components can judge: places, seeds, patterns, rules. Raises `ConfigError` with all
     problems."""
     checks: Sequence[Callable[[Loaded], object]] = (
-        lambda _: discovering.scope(loaded, Sites(loaded), seeding.seeds(loaded, discovering.url_reader(loaded))),
+        discovering.rules_of,
         processing.extractor,
         processing.check_sinks,
         fetching.routes,

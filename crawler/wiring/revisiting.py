@@ -18,11 +18,9 @@ from crawler.record import seed_without_scheme
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, Bounds, ByCache, ByPattern, BySitemap, Fixed, Schedule
-from crawler.wiring import seeding
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering
 from crawler.wiring.live.values import Latest, Values
-from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, LedgerEntry, Revisiting, UrlState
 from frontier.state import FrontierState
 
@@ -38,10 +36,7 @@ class UrlsAgain:
 
     def __init__(self, loaded: Loaded, discovery: Discovery | None = None) -> None:
         """`discovery` is that of the configuration, where somebody has made it already: all seeds are read for it."""
-        if discovery is None:
-            urls = discovering.url_reader(loaded)
-            discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
-        self._discovery = discovery
+        self._discovery = discovering.rules_of(loaded).discovery if discovery is None else discovery
         self._deepest = loaded.config.scope.max_depth
         texts = [seed.url for seed in loaded.seeds if not seed.url.lstrip().startswith(("https://", "http://"))]
         seeds = self._discovery.seeds(texts)

@@ -37,7 +37,7 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
     frontier = await recrawling(crawl)
     ledger = ledger_reads(crawl)
-    queue = _queued_again(crawl.loaded, frontier, UrlsAgain(crawl.loaded, crawl.rules[1]), request)
+    queue = _queued_again(crawl.loaded, frontier, UrlsAgain(crawl.loaded, crawl.rules.discovery), request)
     if not request.after:
         stats = crawl.status().frontier
         is_first = not (stats.queued or stats.retired or stats.in_process)

@@ -29,7 +29,6 @@ from crawler.status import duration, host_of
 from crawler.url.urls import Target
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
-from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, KnownUrl, LedgerEntry, QueueStatus, UrlState
 from visited import CannotForget
 
@@ -75,9 +74,9 @@ def _elsewhere(crawl: OperatedCrawl) -> Callable[[str], str | None]:
 
 def _refusal_of_links(crawl: OperatedCrawl, target: Target) -> str | None:
     """Why the crawl does not follow an ordinary link to the URL. If it knows the host, the link is on a page nearby."""
-    _, discovery = crawl.rules
     is_near = queue_reads(crawl).queue(target.queue_key) is not None
-    return discovering.refusal_of_links(discovery, target.url, queue_key=target.queue_key, is_near=is_near)
+    rules = crawl.rules
+    return discovering.refusal_of_links(rules.discovery, target.url, queue_key=target.queue_key, is_near=is_near)
 
 
 async def _with_current_links(crawl: OperatedCrawl, known: KnownUrl) -> KnownUrl:
@@ -134,8 +133,7 @@ class _Adding:
         self._request = request
         self._notes = crawl.directory.added
         self._config = crawl.loaded.config
-        self._urls = discovering.url_reader(crawl.loaded)
-        self._scope, self._discovery = crawl.rules
+        self._urls, self._scope, self._discovery = crawl.rules
         self._elsewhere = _elsewhere(crawl)
 
     async def add(self, texts: Sequence[str]) -> list[JudgedUrl]:
@@ -188,8 +186,7 @@ class _Adding:
 async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], *, owns: Callable[[str], bool]) -> int:
     """Enqueue again what was added earlier, as far as it was not visited since. Returns how many URLs these are. `owns`
     says whether the frontier has the queue with that key."""
-    urls = discovering.url_reader(loaded)
-    discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
+    discovery = discovering.rules_of(loaded).discovery
     taken, now = 0, time.time()
     for each in noted:
         again: list[CrawlUrl] = []

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import time
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,7 @@ from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.ports import Ports, port_of
 from crawler.url.seeds import read_seed
 from crawler.url.urls import BadUrl, Target, UrlReader, site_of
+from crawler.wiring import seeding
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import guarded_rule
 from crawler.wiring.plugins.kinds import CANONICAL_RULE
@@ -132,12 +133,27 @@ def refusal_of_links(discovery: Discovery, url: str, *, queue_key: str, is_near:
     return next(iter(found.refused), None)
 
 
-def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]) -> Discovery:
-    """Which links are followed, and in which order. Raises `ConfigError`."""
+class Rules(NamedTuple):
+    """What a configuration says about URLs."""
+
+    urls: UrlReader
+    scope: Scope
+    discovery: Discovery
+    """Which links are followed, and in which order."""
+
+
+def rules_of(loaded: Loaded) -> Rules:
+    """Reads all seeds, which takes seconds for a million. Raises `ConfigError`."""
+    urls, sites = url_reader(loaded), Sites(loaded)
+    found = _scope(loaded, sites, seeding.seeds(loaded, urls))
+    return Rules(urls, found, _discovery(loaded, sites, urls, found))
+
+
+def _discovery(loaded: Loaded, sites: Sites, urls: UrlReader, scope: Scope) -> Discovery:
     config, max_age_s = loaded.config, loaded.config.scope.sitemap_max_age_s
     found = ScopedDiscovery(
         urls=urls,
-        scope=scope(loaded, sites, seeds),
+        scope=scope,
         traps=sites.each(lambda there: _traps(there.config)).of,
         focus=_focus(config),
         rules=LinkRules(
@@ -151,7 +167,7 @@ def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]
     return _with_order(config, urls, found)
 
 
-def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
+def _scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
     scope, reach = loaded.config.scope, sites.each(_reach)
     for alone in sites.alone():
         _reach(alone)  # refuses an invalid pattern now, not when the first link leads there
@@ -160,13 +176,13 @@ def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
         seeds=seeds,
         reach=reach.everywhere or reach.of,
         offsite_embeds=scope.offsite_embeds,
-        ports=ports(loaded, seeds),
+        ports=_ports(loaded, seeds),
         places=_places(loaded, "scope.places", scope.places, scope.place_files),
         exclude_places=_places(loaded, "scope.exclude_places", scope.exclude_places, scope.exclude_place_files),
     )
 
 
-def ports(loaded: Loaded, seeds: Sequence[Target]) -> Ports:
+def _ports(loaded: Loaded, seeds: Sequence[Target]) -> Ports:
     """The ports that may be crawled: those of the configuration, and those of the seeds."""
     of_seeds = (port_of(seed.site) for seed in seeds)
     return Ports([*loaded.config.scope.ports, *(port for port in of_seeds if port is not None)])

@@ -10,9 +10,7 @@ from crawler.fetch.request_limits import RequestLimits
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Discovery
 from crawler.record import ArchiveFilter
-from crawler.url.ports import Ports
 from crawler.url.urls import BadUrl, Target, UrlReader
-from crawler.wiring import seeding
 from crawler.wiring.components import content, discovering, fetching, processing
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl
@@ -34,11 +32,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
 
     loaded: Loaded
     """That configuration."""
-    urls: UrlReader
     by_site: BySite[OfSite]
+    urls: UrlReader
     scope: Scope
     discovery: Discovery
-    ports: Ports
     archive_filter: ArchiveFilter | None
 
     def seeds(self) -> list[CrawlUrl]:
@@ -49,17 +46,16 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
 def make_values(loaded: Loaded) -> Values:
     """Raises `ConfigError` for what only a component can judge."""
     processing.check_pdf(loaded)
-    urls, sites = discovering.url_reader(loaded), Sites(loaded)
+    sites = Sites(loaded)
     for alone in sites.alone():
         _of_site(alone)  # refuses invalid hours now, not when the first URL leads there
-    seeds = seeding.seeds(loaded, urls)
+    rules = discovering.rules_of(loaded)
     return Values(
         loaded=loaded,
-        urls=urls,
         by_site=sites.each(_of_site),
-        scope=discovering.scope(loaded, sites, seeds),
-        discovery=discovering.discovery(loaded, sites, urls, seeds),
-        ports=discovering.ports(loaded, seeds),
+        urls=rules.urls,
+        scope=rules.scope,
+        discovery=rules.discovery,
         archive_filter=content.archive_filter(loaded.config),
     )
 
@@ -111,7 +107,7 @@ class Latest:
         return self.values.discovery
 
     def allows_port(self, port: int, /) -> bool:
-        return self.values.ports.allow(port)
+        return self.values.scope.ports.allow(port)
 
     def archive_filter(self) -> ArchiveFilter | None:
         return self.values.archive_filter

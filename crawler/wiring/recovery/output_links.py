@@ -13,18 +13,15 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.export.archived_pages import page_of_capture
 from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
 from crawler.page.number_set import NumberSet
-from crawler.protocols import Discovery
 from crawler.record.changes import Change
 from crawler.seams import LinkExtractor
 from crawler.steps import run_all
-from crawler.wiring import seeding
 from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls
 from crawler.wiring.recovery.settled import SettledUrls
 from crawler.wiring.recovery.sources import Sources
-from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_facts import FAILURE, NOT_FOLLOWED
 from crawler.write.warc_reader import Capture, whole_number
@@ -46,13 +43,11 @@ class LinksInOutput:
     """The links that the output of a crawl tells, and before them the settled URLs."""
 
     def __init__(self, loaded: Loaded, sources: Sources, *, progress: Progress) -> None:
-        sites = Sites(loaded)
-        urls = discovering.url_reader(loaded)
+        urls, _, self._discovery = discovering.rules_of(loaded)
         self._loaded = loaded
         self._sources = sources
         self._progress = progress
         self._urls = RecordUrls(loaded.config, urls)
-        self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
         self._extractor: LinkExtractor = processing.extractor(loaded)
         self._bodies = Bodies(loaded, sources.newest_first[::-1])
         self.settled = SettledUrls(sources, self._urls, self._bodies, progress=progress)
