@@ -13,7 +13,7 @@ from crawler.cli.run.current_directory import deleted_directory
 from crawler.cluster.values import RegisterDamaged
 from crawler.codes.exit_codes import AWAY, FAILED, REFUSED, USAGE
 from crawler.codes.full_disk import DISK_FULL
-from crawler.codes.ports import PortRefused
+from crawler.codes.ports import CannotListen
 from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
@@ -40,7 +40,7 @@ _EXIT_CODES: Final[Sequence[tuple[tuple[type[BaseException], ...], int]]] = (
     ((ClientRefused, ConfigError, KernelRefused, PluginRefused), USAGE),
     ((NoAnswer, NoRoom, PluginFailed, RegisterDamaged), FAILED),
     ((CopyRefused, DirectoryRefused, ExportRefused, FolderRefused, IndexRefused), REFUSED),
-    ((PartsDisagree, PortRefused, SocketRefused, StoreRefused, TokenRefused), REFUSED),
+    ((CannotListen, PartsDisagree, SocketRefused, StoreRefused, TokenRefused), REFUSED),
 )
 """For errors whose message says all. The first that fits counts."""
 _BROKEN = (DiskFull, OutputDamaged, StoreFailed, OSError, MemoryError)

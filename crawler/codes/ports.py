@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class PortRefused(OSError):
+class CannotListen(OSError):
     """The system does not let the process listen there: another one does, or it may not. Nothing was changed."""
 
     def __str__(self) -> str:
@@ -14,10 +14,10 @@ class PortRefused(OSError):
 
 @contextmanager
 def listening(host: str, port: int, *, advice: str) -> Iterator[None]:
-    """Turn each `OSError` within into a `PortRefused` that names the port, and says what to do."""
+    """Turn each `OSError` within into a `CannotListen` that names the port, and says what to do."""
     try:
         yield
     except OSError as error:
         where = f"[{host}]" if ":" in host else host
         why = f"can't listen on {where}:{port}: {os.strerror(error.errno or 0)}; {advice}"
-        raise PortRefused(error.errno, why) from error
+        raise CannotListen(error.errno, why) from error

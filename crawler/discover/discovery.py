@@ -20,7 +20,7 @@ from crawler.discover.links.external import ExternalLinks, external_redirect
 from crawler.discover.links.filter import LinkFilter, LinkRefusal, LinkRules
 from crawler.discover.links.followed import FollowedLinks
 from crawler.discover.marks import after_redirect, is_target, name_of_page
-from crawler.discover.scope import ROBOTS_TXT, Refusal, Scope
+from crawler.discover.scope import ROBOTS_TXT, Scope, ScopeRefusal
 from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, EXTERNAL, SITEMAP, Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
@@ -199,7 +199,7 @@ class ScopedDiscovery:
         if parent.kind == EXTERNAL:
             return external_redirect(target, parent, self._scope)
         refusal = self._filter.redirect_refusal(target, parent)
-        if refusal is Refusal.OUT_OF_SCOPE and self._rules.check_external:
+        if refusal is ScopeRefusal.OUT_OF_SCOPE and self._rules.check_external:
             return external_redirect(target, parent, self._scope)
         if refusal is not None:
             return refusal
@@ -238,7 +238,7 @@ class ScopedDiscovery:
 
     def _is_outside(self, target: Target | BadUrl) -> bool:
         """Whether the crawl has no pages there, unless one lends its host to it."""
-        return not isinstance(target, BadUrl) and self._scope.judge(target)[0] is Refusal.OUT_OF_SCOPE
+        return not isinstance(target, BadUrl) and self._scope.judge(target)[0] is ScopeRefusal.OUT_OF_SCOPE
 
     def _chain(self, redirect: Redirect, target: Target, parent: CrawlUrl) -> tuple[str, ...]:
         """The URLs that have redirected to the target one after another, perhaps because they need a cookie, which the

@@ -53,7 +53,7 @@ _SITES_REMEMBERED: Final = 1024
 _NO_PATTERN: Final = "{}: {!r} is not a pattern that RE2 can search for"
 
 
-class Refusal(StrEnum):
+class ScopeRefusal(StrEnum):
     """Why a URL is not crawled, beside the reasons of `urls.BadUrl`. Users read these words in records."""
 
     OUT_OF_SCOPE = "out-of-scope"
@@ -75,12 +75,12 @@ class Reach:
         self.has_patterns = bool(include or exclude)
         self.max_depth = max_depth
 
-    def refusal(self, url: str, /) -> Refusal | None:
+    def refusal(self, url: str, /) -> ScopeRefusal | None:
         """Why the patterns refuse the URL; None if they do not."""
         if self._exclude is not None and self._exclude(url):
-            return Refusal.EXCLUDED
+            return ScopeRefusal.EXCLUDED
         if self._include is not None and not self._include(url):
-            return Refusal.NOT_INCLUDED
+            return ScopeRefusal.NOT_INCLUDED
         return None
 
 
@@ -115,10 +115,10 @@ class Scope:
         self.distinguishes_embeds = offsite_embeds and within != "any"
         """Whether `judge` may depend on the kind of a link."""
         depends_on_path = self._by_prefix or self._extra_places is not None or self._excluded_places is not None
-        self._refusal_of_site: Callable[[str], Refusal | None] | None = None
+        self._refusal_of_site: Callable[[str], ScopeRefusal | None] | None = None
         """What `judge` says before the patterns, if that depends on the site alone. Most new links of a page lead to
         few sites."""
-        self.judge_site: Callable[[str], tuple[Refusal | None, int | None]] | None = None
+        self.judge_site: Callable[[str], tuple[ScopeRefusal | None, int | None]] | None = None
         """What `judge` says of each URL of a site, if nothing but the site decides, as is usual."""
         if not (depends_on_path or self.distinguishes_embeds):
             within_places = None if self._within_any else self._places
@@ -128,7 +128,7 @@ class Scope:
                 max_depth = reach.max_depth
                 self.judge_site = lru_cache(maxsize=_SITES_REMEMBERED)(lambda site: (of_site(site), max_depth))
 
-    def judge(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[Refusal | None, int | None]:
+    def judge(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[ScopeRefusal | None, int | None]:
         """Why the URL is refused, and its greatest depth. This does not depend on the page, so it can be cached."""
         if self.judge_site is not None:
             return self.judge_site(target.site)
@@ -137,11 +137,11 @@ class Scope:
             refusal = self._refusal_of_site(target.site)
             return refusal or (reach.refusal(target.url) if reach.has_patterns else None), reach.max_depth
         if not self.ports.allow_site(target.site):
-            return Refusal.PORT, reach.max_depth
+            return ScopeRefusal.PORT, reach.max_depth
         if not (self._within_any or self._is_within(target) or (self._offsite_embeds and kind in EMBEDDED)):
-            return Refusal.OUT_OF_SCOPE, reach.max_depth
+            return ScopeRefusal.OUT_OF_SCOPE, reach.max_depth
         if self._excluded_places is not None and self._excluded_places.cover(target):
-            return Refusal.EXCLUDED, reach.max_depth
+            return ScopeRefusal.EXCLUDED, reach.max_depth
         return reach.refusal(target.url) if reach.has_patterns else None, reach.max_depth
 
     def is_near(self, target: Target, parent: Target, /) -> bool:
@@ -161,19 +161,19 @@ class Scope:
             return not is_covered(directory(page), self._prefixes)
         return self._place_of(page) not in self._places
 
-    def rule_refusal(self, target: Target, /) -> Refusal | None:
+    def rule_refusal(self, target: Target, /) -> ScopeRefusal | None:
         """Why the port, the patterns or the excluded places refuse the URL; None if they do not."""
         if not self.ports.allow_site(target.site):
-            return Refusal.PORT
+            return ScopeRefusal.PORT
         if self._excluded_places is not None and self._excluded_places.cover(target):
-            return Refusal.EXCLUDED
+            return ScopeRefusal.EXCLUDED
         return self._reach(target.url).refusal(target.url)
 
-    def exclusion(self, target: Target, /) -> Refusal | None:
+    def exclusion(self, target: Target, /) -> ScopeRefusal | None:
         """Why the port, an excluded place or an exclude pattern refuses the URL; None if none does. The targets of a
         seed's redirects must pass this test only."""
         refusal = self.rule_refusal(target)
-        return None if refusal is Refusal.NOT_INCLUDED else refusal
+        return None if refusal is ScopeRefusal.NOT_INCLUDED else refusal
 
     def has_rules(self, url: str, /) -> bool:
         """Whether patterns or excluded places may refuse the URL."""
@@ -187,15 +187,15 @@ class Scope:
         return self._place_of(target) in self._places
 
 
-def _judge_site(site: str, *, ports: Ports, places: frozenset[str] | None, by_domain: bool) -> Refusal | None:
+def _judge_site(site: str, *, ports: Ports, places: frozenset[str] | None, by_domain: bool) -> ScopeRefusal | None:
     """Why a site is refused, if no part of it is in other places than the whole. `places` is None if any are."""
     if not ports.allow_site(site):
-        return Refusal.PORT
+        return ScopeRefusal.PORT
     is_within = places is None or (domain_of_site(site) if by_domain else site) in places
-    return None if is_within else Refusal.OUT_OF_SCOPE
+    return None if is_within else ScopeRefusal.OUT_OF_SCOPE
 
 
-def refusal_of_admitted(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | BadUrl | None:
+def refusal_of_admitted(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> ScopeRefusal | BadUrl | None:
     """Why the rules that hold now refuse a URL that was admitted once: a port, a pattern or an excluded place; None if
     they do not. The page that it was found on may have brought it into scope, so the rest of the scope is not asked."""
     target = urls.read(url.url, url.url)
@@ -205,13 +205,13 @@ def refusal_of_admitted(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> R
     return scope.exclusion(target) if is_free else scope.rule_refusal(target)
 
 
-def refusal_while_waiting(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> Refusal | None:
+def refusal_while_waiting(url: CrawlUrl, /, *, scope: Scope, urls: UrlReader) -> ScopeRefusal | None:
     """Why patterns or excluded places, which may have changed while a URL waited, refuse it; None if they do not. They
     never refuse seeds."""
     if url.kind == SEED or not scope.has_rules(url.url):
         return None
     refusal = refusal_of_admitted(url, scope=scope, urls=urls)
-    return refusal if isinstance(refusal, Refusal) and refusal is not Refusal.PORT else None
+    return refusal if isinstance(refusal, ScopeRefusal) and refusal is not ScopeRefusal.PORT else None
 
 
 def _place_function(within: Within) -> Callable[[Target], str]:

@@ -215,7 +215,7 @@ async def serve(
     gives the time of the web, by which its pages change, in seconds since 1970. With `tls`, it speaks that. Without
     `keep_alive`, it closes each connection after one response.
 
-    Binds to loopback only: raises `ValueError` for any other address, and `PortRefused` if the port is in use.
+    Binds to loopback only: raises `ValueError` for any other address, and `CannotListen` if the port is in use.
     """
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the simulated web is served on loopback only, as 127.0.0.1 or ::1, not on {host}")

@@ -11,7 +11,7 @@ from config import load, toml_value
 from crawler.discover.links.filter import LinkRefusal
 from crawler.discover.links.followed import MAX_NESTED_SITEMAPS
 from crawler.discover.quota import OverQuota
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.discover.traps import Trap
 from crawler.disk.directory import CrawlDirectory
 from crawler.testing.fetch.raw_server import Script, page, raw_server
@@ -57,12 +57,12 @@ async def test_links_to_private_addresses_and_to_others_without_a_contact_are_re
 LINKS = {
     "http://[": BadUrl.INVALID,
     "http://*.a.test/page": BadUrl.INVALID_HOST,
-    "http://a.test:25/page": Refusal.PORT,
+    "http://a.test:25/page": ScopeRefusal.PORT,
     "mailto:us@our.site": BadUrl.SCHEME,
     f"http://a.test/long{'x' * 3000}": BadUrl.TOO_LONG,
-    "http://b.test/": Refusal.OUT_OF_SCOPE,
-    "http://a.test/page.iso": Refusal.EXCLUDED,
-    "http://a.test/strange": Refusal.NOT_INCLUDED,
+    "http://b.test/": ScopeRefusal.OUT_OF_SCOPE,
+    "http://a.test/page.iso": ScopeRefusal.EXCLUDED,
+    "http://a.test/strange": ScopeRefusal.NOT_INCLUDED,
     "http://a.test/page/x/x/x/x": Trap.REPEATED_SEGMENTS,
     "http://a.test/page/1/2/3/4/5/6": Trap.TOO_MANY_SEGMENTS,
     "http://a.test/page?a=1&a=1&a=1": Trap.QUERY_GROWTH,
@@ -127,7 +127,7 @@ async def test_every_link_that_is_refused_is_counted_under_its_reason_and_told_w
     told = [(record.url, url, reason) for record in records for url, reason in record.refusals or ()]
     assert counters.refused == Counter(reason for _, _, reason in told)
     # The one that is left needs six thousand pages; discovery has a test of its own for it.
-    assert set(counters.refused) == {*BadUrl, *Refusal, *Trap, *LinkRefusal} - {LinkRefusal.TOO_MANY_LINKS}
+    assert set(counters.refused) == {*BadUrl, *ScopeRefusal, *Trap, *LinkRefusal} - {LinkRefusal.TOO_MANY_LINKS}
     assert {url: reason for page, url, reason in told if page == "http://a.test/" and url in LINKS} == LINKS
     assert counters.excluded == {OverQuota.PATTERN: 1}
 
@@ -169,7 +169,7 @@ async def test_what_traps_and_quotas_refused_is_listed_with_examples_also_after_
 
 def test_the_manual_tells_every_reason(repository: Path) -> None:
     manual = (repository / "docs" / "reading.md").read_text(encoding="utf-8")
-    for reason in (*BadUrl, *Refusal, *Trap, *LinkRefusal, *OverQuota):
+    for reason in (*BadUrl, *ScopeRefusal, *Trap, *LinkRefusal, *OverQuota):
         assert f"`{reason}`" in manual, reason
 
 

@@ -15,7 +15,7 @@ from crawler.discover.links.bulk import (
     look_up_in_python,
 )
 from crawler.discover.links.judgement import ANY_DEPTH, Judgement
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from tests.sanitizers.calls import Call, odd_value
 from tests.sanitizers.corpus import Corpus, make_href
 
@@ -59,7 +59,7 @@ def compare(chance: Random, corpus: Corpus) -> None:
     assert compiled.look_up(hrefs, dicts) == look_up_in_python(hrefs, dicts)
     meant = [_target(chance, href) for href in hrefs]
     by = _by_scope(chance)
-    judged = compiled.judge(Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH, hrefs, meant, *by)
+    judged = compiled.judge(Judgement, ScopeRefusal.OUT_OF_SCOPE, ANY_DEPTH, hrefs, meant, *by)
     assert judged == judge_in_python(hrefs, meant, *by)
     longest = chance.choice((9, 512))
     assert compiled.divide(hrefs, judged, longest) == divide_in_python(hrefs, judged, longest)
@@ -102,13 +102,13 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
 
 
 def _judge(chance: Random, hrefs: list[Any], target: Callable[[Any], Any]) -> Call:
-    made_by = Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH
+    made_by = Judgement, ScopeRefusal.OUT_OF_SCOPE, ANY_DEPTH
     return compiled.judge, (*made_by, hrefs, [target(href) for href in hrefs], *_by_scope(chance))
 
 
 def _by_scope(chance: Random) -> tuple[Any, bool, Any]:
     """How targets or their sites are judged. Functions of Python may not survive to be called without memory."""
-    reasons = Refusal.OUT_OF_SCOPE, Refusal.PORT, None, None
+    reasons = ScopeRefusal.OUT_OF_SCOPE, ScopeRefusal.PORT, None, None
     told = {site: (chance.choice(reasons), chance.choice((None, 2))) for site in _SITES}
     by_site = chance.random() < 0.5
     return told.__getitem__ if by_site else attrgetter("told"), by_site, attrgetter("trap")
@@ -117,7 +117,7 @@ def _by_scope(chance: Random) -> tuple[Any, bool, Any]:
 def _target(chance: Random, href: str) -> Any:
     if chance.random() < 0.2:
         return "no URL"
-    told = chance.choice((Refusal.OUT_OF_SCOPE, None)), chance.choice((None, 2))
+    told = chance.choice((ScopeRefusal.OUT_OF_SCOPE, None)), chance.choice((None, 2))
     canonical = chance.choice((href, "\xe9", "\ud800"))
     return _made(chance, canonical=canonical, site=chance.choice(_SITES), told=told, trap=chance.choice((None, "t")))
 

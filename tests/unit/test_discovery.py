@@ -12,8 +12,8 @@ from crawler.discover.links.filter import LinkRefusal, LinkRules
 from crawler.discover.links.followed import MAX_NESTED_SITEMAPS, FollowedLinks
 from crawler.discover.scope import (
     Reach,
-    Refusal,
     Scope,
+    ScopeRefusal,
     Within,
 )
 from crawler.discover.traps import Trap, Traps
@@ -169,8 +169,8 @@ def test_each_refused_link_is_counted_once_under_its_reason() -> None:
     assert found.refused == {
         BadUrl.SCHEME: 1,
         BadUrl.INVALID: 1,
-        Refusal.OUT_OF_SCOPE: 1,
-        Refusal.EXCLUDED: 1,
+        ScopeRefusal.OUT_OF_SCOPE: 1,
+        ScopeRefusal.EXCLUDED: 1,
     }
 
 
@@ -187,7 +187,7 @@ def test_links_and_embeds_are_judged_each_by_its_rule(offsite_embeds: bool) -> N
             ("https://example.org/a/c", "embed", 1),
             ("https://example.org/a/e", "css", 1),
         ]
-        assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
+        assert found.refused == {ScopeRefusal.OUT_OF_SCOPE: 1}
 
 
 @pytest.mark.parametrize("check_external", [False, True])
@@ -200,7 +200,7 @@ def test_a_link_out_of_scope_keeps_no_embed_of_the_same_url_from_being_fetched(c
             (image, "embed", 1 + sum("a.png" in link.href for link in before))
         ]
         others = list(dict.fromkeys(link.href.partition("#")[0] for link in before))
-        assert found.refusals == [(url, Refusal.OUT_OF_SCOPE) for url in others]
+        assert found.refusals == [(url, ScopeRefusal.OUT_OF_SCOPE) for url in others]
         assert [url.url for url in found.checks] == (others if check_external else [])
 
 
@@ -210,9 +210,9 @@ def test_a_url_is_refused_once_however_it_is_linked_to() -> None:
     given = [*links("b", image), *links("b", image, kind=LinkKind.EMBED), *links("b", image, rel="nofollow")]
     found = run_all(made.links(PAGE, [*given, *links("c"), *links("c", rel="nofollow")], parent=page(depth=9)))
     assert [(url.rpartition("/")[2], reason) for url, reason in found.refusals] == [
-        ("b", Refusal.TOO_DEEP),
-        ("y.png", Refusal.TOO_DEEP),
-        ("c", Refusal.TOO_DEEP),
+        ("b", ScopeRefusal.TOO_DEEP),
+        ("y.png", ScopeRefusal.TOO_DEEP),
+        ("c", ScopeRefusal.TOO_DEEP),
     ]
 
 
@@ -245,7 +245,7 @@ def test_traps_judge_by_the_kind_of_a_link_also_where_another_kind_was_judged_be
 def test_links_too_deep_are_refused() -> None:
     made = discovery(max_depth=4)
     assert len(run_all(made.links(PAGE, links("b"), parent=page(depth=3))).urls) == 1
-    assert run_all(made.links(PAGE, links("b", "c"), parent=page(depth=4))).refused == {Refusal.TOO_DEEP: 2}
+    assert run_all(made.links(PAGE, links("b", "c"), parent=page(depth=4))).refused == {ScopeRefusal.TOO_DEEP: 2}
 
 
 def test_the_deepest_pages_have_what_they_need_to_be_shown() -> None:
@@ -254,10 +254,10 @@ def test_the_deepest_pages_have_what_they_need_to_be_shown() -> None:
     given += links("d", kind=LinkKind.FRAME)
     found = run_all(made.links(PAGE, given, parent=page(depth=4)))
     assert [(url.url[-5:], url.depth, url.link_count) for url in found.urls] == [("a.css", 5, 1), ("b.png", 5, 2)]
-    assert found.refused == {Refusal.TOO_DEEP: 3}
+    assert found.refused == {ScopeRefusal.TOO_DEEP: 3}
     for depth, followed in ((8, 1), (9, 0)):
         found = run_all(made.links(PAGE, links("b.css", kind=LinkKind.CSS), parent=page(depth=depth)))
-        assert (len(found.urls), found.refused.get(Refusal.TOO_DEEP, 0)) == (followed, 1 - followed)
+        assert (len(found.urls), found.refused.get(ScopeRefusal.TOO_DEEP, 0)) == (followed, 1 - followed)
 
 
 @pytest.mark.parametrize("rel", ["prefetch", "enclosure", "prefetch nofollow"])
@@ -265,7 +265,7 @@ def test_what_a_page_names_for_later_is_no_deeper_than_pages(rel: str) -> None:
     made = discovery(max_depth=4)
     for depth, followed in ((3, 1), (4, 0)):
         found = run_all(made.links(PAGE, links("b", kind=LinkKind.EMBED, rel=rel), parent=page(depth=depth)))
-        assert (len(found.urls), found.refused) == (followed, {} if followed else {Refusal.TOO_DEEP: 1})
+        assert (len(found.urls), found.refused) == (followed, {} if followed else {ScopeRefusal.TOO_DEEP: 1})
     given = [*links("b", kind=LinkKind.EMBED, rel=rel), *links("./b", kind=LinkKind.EMBED)]  # it also shows it
     assert [url.link_count for url in run_all(made.links(PAGE, given, parent=page(depth=4))).urls] == [2]
 
@@ -282,7 +282,7 @@ def test_images_of_sitemaps_are_as_deep_as_the_pages_that_these_list(kind: LinkK
     for depth, followed in ((3, 2), (4, 0)):
         sitemap = msgspec.structs.replace(page(depth=depth), kind=kind)
         found = run_all(discovery(max_depth=4).links(PAGE, given, parent=sitemap))
-        assert (len(found.urls), found.refused.get(Refusal.TOO_DEEP, 0)) == (followed, 2 - followed)
+        assert (len(found.urls), found.refused.get(ScopeRefusal.TOO_DEEP, 0)) == (followed, 2 - followed)
 
 
 def test_a_page_may_not_have_more_links_than_the_limit() -> None:
@@ -373,8 +373,8 @@ def test_a_redirect_keeps_depth_and_precedence_of_its_parent() -> None:
         (PAGE, LinkRefusal.REDIRECT_LOOP),
         ("mailto:a@example.org", BadUrl.SCHEME),
         ("http://[", BadUrl.INVALID),
-        ("https://other.test/", Refusal.OUT_OF_SCOPE),
-        ("https://example.org/x.iso", Refusal.EXCLUDED),
+        ("https://other.test/", ScopeRefusal.OUT_OF_SCOPE),
+        ("https://example.org/x.iso", ScopeRefusal.EXCLUDED),
     ],
 )
 def test_a_redirect_that_is_not_followed_says_why(location: str, reason: str) -> None:
@@ -463,9 +463,9 @@ def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
     assert target.depth == 0
     found = run_all(made.links(target.url, links("/a", "https://example.org/b", "https://other.test/"), parent=target))
     assert [url.url for url in found.urls] == ["https://www.example.org/a", "https://example.org/b"]
-    assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
+    assert found.refused == {ScopeRefusal.OUT_OF_SCOPE: 1}
     beyond = made.redirect(redirect("https://other.test/", url=found.urls[0].url), parent=found.urls[0])
-    assert beyond is Refusal.OUT_OF_SCOPE
+    assert beyond is ScopeRefusal.OUT_OF_SCOPE
 
 
 @pytest.mark.parametrize("within", ["host", "domain", "prefix"])
@@ -490,7 +490,7 @@ def test_a_page_in_a_place_brings_nothing_beside_that_place_into_scope(
     wanted = [*inside, *(["https://www.place.test/blog/"] if "/" not in place else []), "https://example.org/"]
     assert [url.url for url in run_all(made.links(there.url, given, parent=there)).urls] == wanted
     target = made.redirect(redirect("https://place.test/", url=there.url), parent=there)
-    assert target is Refusal.OUT_OF_SCOPE
+    assert target is ScopeRefusal.OUT_OF_SCOPE
     [sitemap] = run_all(made.sitemaps(links("/s.xml", kind=LinkKind.SITEMAP), parent=there)).urls
     listed = links(*hrefs, kind=LinkKind.LISTED)
     assert [url.url for url in run_all(made.links(sitemap.url, listed, parent=sitemap)).urls] == wanted
@@ -501,7 +501,7 @@ def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
     [style] = run_all(made.links(PAGE, links("https://cdn.test/a.css", kind=LinkKind.EMBED), parent=page())).urls
     found = run_all(made.links(style.url, [*links("b.png", kind=LinkKind.CSS), *links("/about")], parent=style))
     assert [url.url for url in found.urls] == ["https://cdn.test/b.png"]
-    assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
+    assert found.refused == {ScopeRefusal.OUT_OF_SCOPE: 1}
 
 
 @pytest.mark.parametrize("start", ["https://cdn.test/a.png", "https://example.org/a.png"])
@@ -516,7 +516,7 @@ def test_a_page_to_which_an_embed_from_elsewhere_redirects_opens_no_way_into_its
     found = run_all(made.links(there.url, [*links("/c.css", kind=LinkKind.EMBED), *links("/d")], parent=there))
     assert ([url.url for url in found.urls], found.refused) == (
         ["https://other.test/c.css"],
-        {Refusal.OUT_OF_SCOPE: 1},
+        {ScopeRefusal.OUT_OF_SCOPE: 1},
     )
 
 
@@ -527,7 +527,7 @@ def test_an_embed_of_a_page_that_lends_its_host_may_redirect_there() -> None:
     target = made.redirect(redirect("/b.png", url=embed.url), parent=embed)
     assert isinstance(target, CrawlUrl)
     assert (target.url, target.kind) == ("https://www.example.org/b.png", LinkKind.EMBED)
-    assert made.redirect(redirect("https://other.test/", url=embed.url), parent=embed) is Refusal.OUT_OF_SCOPE
+    assert made.redirect(redirect("https://other.test/", url=embed.url), parent=embed) is ScopeRefusal.OUT_OF_SCOPE
 
 
 def test_an_embed_from_elsewhere_leads_to_no_sitemaps_of_its_host() -> None:
@@ -559,7 +559,7 @@ def test_an_embed_may_redirect_within_the_scope_before_it_leads_elsewhere() -> N
         there = target
     assert (there.url, there.kind) == ("https://cdn.test/logo.png", LinkKind.EMBED)
     refused = discovery().redirect(redirect("https://cdn.test/logo.png", url=PAGE), parent=page())
-    assert refused is Refusal.OUT_OF_SCOPE
+    assert refused is ScopeRefusal.OUT_OF_SCOPE
 
 
 def test_an_embed_from_elsewhere_that_is_asked_for_again_with_a_cookie_opens_no_way_into_its_host() -> None:
@@ -569,7 +569,7 @@ def test_an_embed_from_elsewhere_that_is_asked_for_again_with_a_cookie_opens_no_
     assert isinstance(again, CrawlUrl)
     assert (again.canonical, again.kind) == (f"{there}#redirect-1", LinkKind.EMBED)
     found = run_all(made.links(there, links("/about"), parent=again))
-    assert (list(found.urls), found.refused) == ([], {Refusal.OUT_OF_SCOPE: 1})
+    assert (list(found.urls), found.refused) == ([], {ScopeRefusal.OUT_OF_SCOPE: 1})
 
 
 def named(*hrefs: str, made: ScopedDiscovery | None = None) -> Sequence[CrawlUrl]:
@@ -618,7 +618,7 @@ def test_what_a_sitemap_lists_is_judged_from_where_it_was_named_and_its_host_len
         ("https://example.org/a", 4, "listed"),
         ("https://www.example.org/b", 4, "listed"),
     ]
-    assert found.refused == {Refusal.OUT_OF_SCOPE: 2}
+    assert found.refused == {ScopeRefusal.OUT_OF_SCOPE: 2}
 
 
 def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
@@ -638,7 +638,7 @@ def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
     assert isinstance(moved, CrawlUrl)
     assert (moved.kind, moved.via) == ("sitemap", "https://www.example.org/robots.txt")
     assert run_all(made.links(moved.url, links("/x", kind=LinkKind.LISTED), parent=moved)).refused == {
-        Refusal.OUT_OF_SCOPE: 1
+        ScopeRefusal.OUT_OF_SCOPE: 1
     }
 
 
@@ -810,7 +810,7 @@ def test_details_tell_where_each_link_leads_its_text_and_why_it_is_refused() -> 
     found = run_all(made.links(PAGE, stood, parent=page()))
     details = run_all(made.link_details(PAGE, stood, found, parent=page()))
     b, far = "https://example.org/a/b", "https://other.test/x"
-    refused = str(Refusal.OUT_OF_SCOPE)
+    refused = str(ScopeRefusal.OUT_OF_SCOPE)
     assert [msgspec.to_builtins(each) for each in details] == [
         {"url": f"{b}?utm_source=x", "canonical": b, "kind": "link", "text": "To b", "rel": "me", "fragment": "part"},
         {"url": f"{far}?utm_source=y", "canonical": far, "kind": "link", "text": "Far", "refused": refused},
@@ -878,7 +878,7 @@ def test_a_check_follows_redirects_as_checks_and_brings_nothing_into_scope() -> 
         assert isinstance(target, CrawlUrl)
         assert (target.kind, target.via, target.redirects) == ("external", check.url, 1)
         assert target.canonical != check.canonical
-    assert made.redirect(redirect("/private", url=check.url), parent=check) == Refusal.EXCLUDED
+    assert made.redirect(redirect("/private", url=check.url), parent=check) == ScopeRefusal.EXCLUDED
     assert made.redirect(redirect(check.url, url=check.url), parent=check) == LinkRefusal.REDIRECT_LOOP
     from_page = made.redirect(redirect("https://other.test/"), parent=page())
     assert isinstance(from_page, CrawlUrl)

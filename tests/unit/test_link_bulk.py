@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawler.discover.links import bulk
 from crawler.discover.links.judgement import ANY_DEPTH, Judgement
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.discover.traps import Trap
 from crawler.page import Link, LinkKind
 from crawler.url.urls import BadUrl, Target, UrlReader
@@ -101,29 +101,32 @@ def test_the_first_dict_that_has_an_href_answers() -> None:
 def test_hrefs_are_judged_by_scope_and_then_by_traps() -> None:
     out, deep, trapped = target("//out.test/"), target("deep"), target("trapped")
     inside, home = target("a"), target("")
-    told: dict[Target, tuple[Refusal | None, int | None]] = {out: (Refusal.OUT_OF_SCOPE, None), deep: (None, 3)}
+    told: dict[Target, tuple[ScopeRefusal | None, int | None]] = {
+        out: (ScopeRefusal.OUT_OF_SCOPE, None),
+        deep: (None, 3),
+    }
 
     def trap_of(given: Target) -> Trap | None:
         assert given is not out
         return Trap.CALENDAR if given is trapped else None
 
-    def judge(given: Target) -> tuple[Refusal | None, int | None]:
-        return told.get(given, (Refusal.PORT if given.path == "/port" else None, None))
+    def judge(given: Target) -> tuple[ScopeRefusal | None, int | None]:
+        return told.get(given, (ScopeRefusal.PORT if given.path == "/port" else None, None))
 
     hrefs = ["a", "//out.test/", "deep", "trapped", "mailto:x", "", ""]
     targets: list[Target | BadUrl] = [inside, out, deep, trapped, BadUrl.SCHEME, home, out]
     assert bulk.judge(hrefs, targets, judge, False, trap_of) == [
         Judgement(inside, allowed=inside),
-        Judgement(out, Refusal.OUT_OF_SCOPE, outside=out),
+        Judgement(out, ScopeRefusal.OUT_OF_SCOPE, outside=out),
         Judgement(deep, None, 3, deep),
         Judgement(trapped, Trap.CALENDAR),
         Judgement(BadUrl.SCHEME),
         Judgement(home),
-        Judgement(out, Refusal.OUT_OF_SCOPE),
+        Judgement(out, ScopeRefusal.OUT_OF_SCOPE),
     ]
     port, beyond = target("/port"), msgspec.structs.replace(inside, canonical="https://example.org/\xe9\ud800")
     assert bulk.judge(["/port", "b"], [port, beyond], judge, False, trap_of) == [
-        Judgement(port, Refusal.PORT),
+        Judgement(port, ScopeRefusal.PORT),
         Judgement(beyond),
     ]
 
@@ -131,7 +134,7 @@ def test_hrefs_are_judged_by_scope_and_then_by_traps() -> None:
 def test_hrefs_may_be_judged_by_the_sites_where_they_lead() -> None:
     asked: list[str] = []
 
-    def judge(site: str) -> tuple[Refusal | None, int | None]:
+    def judge(site: str) -> tuple[ScopeRefusal | None, int | None]:
         asked.append(site)
         return None, 7
 
@@ -152,7 +155,7 @@ def test_hrefs_are_divided_by_how_they_begin() -> None:
 _BEGINNINGS = st.lists(
     st.sampled_from(["http", "s", ":", "/", "//", "h", "H", "?", "é", "\ud800", "@", " "]), max_size=5
 )
-_TOLD = st.tuples(st.sampled_from([None, *Refusal]), st.sampled_from([None, 0, 5]))
+_TOLD = st.tuples(st.sampled_from([None, *ScopeRefusal]), st.sampled_from([None, 0, 5]))
 
 
 @given(
@@ -163,14 +166,14 @@ _TOLD = st.tuples(st.sampled_from([None, *Refusal]), st.sampled_from([None, 0, 5
 )
 def test_compiled_code_judges_and_divides_as_python_does(
     given: list[tuple[str, str | BadUrl]],
-    told: dict[str, tuple[Refusal | None, int | None]],
+    told: dict[str, tuple[ScopeRefusal | None, int | None]],
     by_site: bool,
     longest: int,
 ) -> None:
     hrefs = [href for href, _ in given]
     targets = [meant if isinstance(meant, BadUrl) else Target(meant, meant, "", meant, "", "") for _, meant in given]
 
-    def judge(asked: Target | str) -> tuple[Refusal | None, int | None]:
+    def judge(asked: Target | str) -> tuple[ScopeRefusal | None, int | None]:
         return told.get(asked if isinstance(asked, str) else asked.url, (None, None))
 
     def trap_of(asked: Target) -> Trap | None:
@@ -204,7 +207,7 @@ def test_links_are_followed_up_to_one_that_another_rule_has_to_judge() -> None:
 def test_links_out_of_scope_are_refused_on_the_way() -> None:
     hrefs = ("a", "out", "known", "out?utm_source=x", "a", "other")
     judgements = [
-        Judgement(target(href), Refusal.OUT_OF_SCOPE, outside=target(href))
+        Judgement(target(href), ScopeRefusal.OUT_OF_SCOPE, outside=target(href))
         if href != "a"
         else Judgement(target(href), allowed=target(href))
         for href in hrefs
@@ -214,7 +217,7 @@ def test_links_out_of_scope_are_refused_on_the_way() -> None:
     found: dict[str, int] = {}
     places = [bulk.follow(given, counts, judgements, at, 3, (found, refused, [], [], refusals)) for at in (0, 3, 4)]
     assert places == [2, 3, 6]
-    assert refusals == [(f"{BASE}{href}", Refusal.OUT_OF_SCOPE) for href in ("out", "other")]
+    assert refusals == [(f"{BASE}{href}", ScopeRefusal.OUT_OF_SCOPE) for href in ("out", "other")]
     assert refused == {f"{BASE}{href}" for href in ("known", "out", "other")}
     assert found == {f"{BASE}a": 2}
     assert bulk.follow(given, counts, judgements, 0, 3, (found, {f"{BASE}known"}, [], [], None)) == 1
@@ -233,7 +236,7 @@ def test_compiled_code_follows_as_python_does(
     judgements = [
         Judgement(
             target(href),
-            Refusal.OUT_OF_SCOPE if where == "o" else None,
+            ScopeRefusal.OUT_OF_SCOPE if where == "o" else None,
             most,
             target(href) if where == "i" else None,
             target(href) if where == "o" else None,
@@ -383,7 +386,7 @@ def test_what_can_not_be_looked_up_is_an_error(hrefs: Any, dicts: Any) -> None:
 )
 def test_what_can_not_be_judged_is_an_error(href: Any, target: Any, told: Any, error: type[Exception]) -> None:
     compiled = pytest.importorskip("crawler.discover.links._bulk")
-    made_by, by = (Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH), ((lambda _: told), True, (lambda _: None))
+    made_by, by = (Judgement, ScopeRefusal.OUT_OF_SCOPE, ANY_DEPTH), ((lambda _: told), True, (lambda _: None))
     with pytest.raises(error):
         compiled.judge(*made_by, [href], [target], *by)
     with pytest.raises(ValueError, match="each href"):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from crawler.discover.scope import (
     Reach,
-    Refusal,
     Scope,
+    ScopeRefusal,
     Within,
     refusal_while_waiting,
 )
@@ -41,7 +41,7 @@ def scope(
     )
 
 
-def refusal(limits: Scope, target: Target, *, kind: LinkKind = LinkKind.LINK) -> Refusal | None:
+def refusal(limits: Scope, target: Target, *, kind: LinkKind = LinkKind.LINK) -> ScopeRefusal | None:
     return limits.judge(target, kind=kind)[0]
 
 
@@ -74,7 +74,7 @@ def test_a_url_must_lie_within_what_the_seeds_span(
     for each in inside:
         assert refusal(limits, url(each)) is None, each
     for each in outside:
-        assert refusal(limits, url(each)) is Refusal.OUT_OF_SCOPE, each
+        assert refusal(limits, url(each)) is ScopeRefusal.OUT_OF_SCOPE, each
 
 
 def test_the_right_one_of_many_prefixes_is_found() -> None:
@@ -82,17 +82,17 @@ def test_the_right_one_of_many_prefixes_is_found() -> None:
     for inside in ("a/x", "a/c/x", "ab/x", "b/", "d/e/f"):
         assert refusal(limits, url(f"https://example.org/{inside}")) is None
     for outside in ("", "aa/", "c/", "abc/", "e/"):
-        assert refusal(limits, url(f"https://example.org/{outside}")) is Refusal.OUT_OF_SCOPE
+        assert refusal(limits, url(f"https://example.org/{outside}")) is ScopeRefusal.OUT_OF_SCOPE
 
 
 def test_include_narrows_and_exclude_wins() -> None:
     limits = scope("host", "https://example.org/", include=("/docs/", "/api/"), exclude=(r"\.iso$", "/api/private"))
     assert refusal(limits, url("https://example.org/docs/a")) is None
     assert refusal(limits, url("https://example.org/api/a")) is None
-    assert refusal(limits, url("https://example.org/blog/")) is Refusal.NOT_INCLUDED
-    assert refusal(limits, url("https://example.org/docs/a.iso")) is Refusal.EXCLUDED
-    assert refusal(limits, url("https://example.org/api/private/x")) is Refusal.EXCLUDED
-    assert refusal(limits, url("https://elsewhere.test/docs/")) is Refusal.OUT_OF_SCOPE
+    assert refusal(limits, url("https://example.org/blog/")) is ScopeRefusal.NOT_INCLUDED
+    assert refusal(limits, url("https://example.org/docs/a.iso")) is ScopeRefusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/api/private/x")) is ScopeRefusal.EXCLUDED
+    assert refusal(limits, url("https://elsewhere.test/docs/")) is ScopeRefusal.OUT_OF_SCOPE
 
 
 def test_depth_is_limited() -> None:
@@ -102,22 +102,22 @@ def test_depth_is_limited() -> None:
 
 def test_embeds_from_elsewhere_are_admitted_when_asked_for() -> None:
     image = url("https://images.test/a.png")
-    assert refusal(scope("host", "https://example.org/"), image, kind=LinkKind.EMBED) is Refusal.OUT_OF_SCOPE
+    assert refusal(scope("host", "https://example.org/"), image, kind=LinkKind.EMBED) is ScopeRefusal.OUT_OF_SCOPE
     limits = scope("host", "https://example.org/", offsite_embeds=True, exclude=(r"\.gif$",))
     assert refusal(limits, image, kind=LinkKind.EMBED) is None
-    assert refusal(limits, image, kind=LinkKind.LINK) is Refusal.OUT_OF_SCOPE
-    assert refusal(limits, url("https://images.test/a.gif"), kind=LinkKind.EMBED) is Refusal.EXCLUDED
+    assert refusal(limits, image, kind=LinkKind.LINK) is ScopeRefusal.OUT_OF_SCOPE
+    assert refusal(limits, url("https://images.test/a.gif"), kind=LinkKind.EMBED) is ScopeRefusal.EXCLUDED
 
 
 def test_an_admitted_page_lends_its_own_place_to_its_links() -> None:
     limits = scope("host", "https://example.org/", exclude=("/private",))
     parent = url("https://www.example.org/")
     near, private = url("https://www.example.org/a"), url("https://www.example.org/private")
-    assert refusal(limits, near) is refusal(limits, private) is Refusal.OUT_OF_SCOPE
+    assert refusal(limits, near) is refusal(limits, private) is ScopeRefusal.OUT_OF_SCOPE
     assert limits.is_near(near, parent)
     assert limits.rule_refusal(near) is None
     assert limits.is_near(private, parent)
-    assert limits.rule_refusal(private) is Refusal.EXCLUDED
+    assert limits.rule_refusal(private) is ScopeRefusal.EXCLUDED
     assert not limits.is_near(url("https://elsewhere.test/"), parent)
     limits = scope("prefix", "https://example.org/docs/")
     parent = url("https://www.example.org/docs/index.html")
@@ -134,8 +134,8 @@ def test_a_pattern_that_cannot_run_in_linear_time_is_refused_by_name(pattern: st
 
 def test_a_quotation_ends_with_its_pattern() -> None:
     limits = scope("host", "https://example.org/", exclude=(r"\Qa.b\E", "private"))
-    assert refusal(limits, url("https://example.org/private")) is Refusal.EXCLUDED
-    assert refusal(limits, url("https://example.org/a.b")) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/private")) is ScopeRefusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/a.b")) is ScopeRefusal.EXCLUDED
     with pytest.raises(ValueError, match=r"\\Qa' is not a pattern"):
         scope("host", "https://example.org/", exclude=(r"\Qa", r"\Qb\E"))
 
@@ -163,13 +163,13 @@ def test_tens_of_thousands_of_patterns_are_compiled_once(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("crawler.discover.scope.compile_pattern", counted)
     limits = scope("host", "https://example.org/", exclude=tuple(f"/{number}/a*$" for number in range(10_000)))
-    assert refusal(limits, url("https://example.org/9999/aa")) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/9999/aa")) is ScopeRefusal.EXCLUDED
     assert len(compiled) == 1
 
 
 def test_one_patterns_flags_do_not_reach_the_next() -> None:
     limits = scope("host", "https://example.org/", exclude=("(?i)PDF$", "Private"))
-    assert refusal(limits, url("https://example.org/a.pdf")) is Refusal.EXCLUDED
+    assert refusal(limits, url("https://example.org/a.pdf")) is ScopeRefusal.EXCLUDED
     assert refusal(limits, url("https://example.org/private")) is None
 
 
@@ -184,9 +184,9 @@ def test_a_port_that_no_web_server_has_is_refused_unless_somebody_names_it(port:
     target = READER.seed(f"https://a.test:{port}/x")
     for within in ("any", "domain"):
         refused = Scope(within=within, seeds=[seed])
-        assert refusal(refused, target) is Refusal.PORT
-        assert refused.rule_refusal(target) is Refusal.PORT
-        assert refused.exclusion(target) is Refusal.PORT
+        assert refusal(refused, target) is ScopeRefusal.PORT
+        assert refused.rule_refusal(target) is ScopeRefusal.PORT
+        assert refused.exclusion(target) is ScopeRefusal.PORT
     named = Scope(within="any", seeds=[seed], ports=Ports([port]))
     assert refusal(named, target) is None
     assert named.exclusion(target) is None
@@ -231,7 +231,7 @@ def test_a_page_that_lends_nothing_has_no_url_out_of_scope_near_it(
     within: Within, seed: Target, page: Target, target: Target
 ) -> None:
     limits = scope(within, seed.url)
-    outside = limits.judge(target)[0] is Refusal.OUT_OF_SCOPE
+    outside = limits.judge(target)[0] is ScopeRefusal.OUT_OF_SCOPE
     assert limits.lends(page) or not (outside and limits.is_near(target, page))
     assert not limits.lends(seed)
 
@@ -239,18 +239,18 @@ def test_a_page_that_lends_nothing_has_no_url_out_of_scope_near_it(
 @pytest.mark.parametrize(
     ("path", "depth", "kind", "expected"),
     [
-        ("a.iso", 1, LinkKind.LINK, Refusal.EXCLUDED),
-        ("a.iso", 0, LinkKind.REDIRECT, Refusal.EXCLUDED),
-        ("a.iso", 1, LinkKind.EXTERNAL, Refusal.EXCLUDED),
+        ("a.iso", 1, LinkKind.LINK, ScopeRefusal.EXCLUDED),
+        ("a.iso", 0, LinkKind.REDIRECT, ScopeRefusal.EXCLUDED),
+        ("a.iso", 1, LinkKind.EXTERNAL, ScopeRefusal.EXCLUDED),
         ("a.iso", 0, LinkKind.SEED, None),
-        ("other/", 1, LinkKind.LINK, Refusal.NOT_INCLUDED),
+        ("other/", 1, LinkKind.LINK, ScopeRefusal.NOT_INCLUDED),
         ("other/", 0, LinkKind.REDIRECT, None),
         ("other/", 1, LinkKind.SITEMAP, None),
         ("docs/", 1, LinkKind.LINK, None),
     ],
 )
 def test_what_waits_must_pass_the_patterns_of_now_but_not_the_rest_of_the_scope(
-    path: str, depth: int, kind: LinkKind, expected: Refusal | None
+    path: str, depth: int, kind: LinkKind, expected: ScopeRefusal | None
 ) -> None:
     found = f"https://elsewhere.test/{path}"
     waiting = CrawlUrl(url=found, canonical=found, queue_key="test,elsewhere", depth=depth, kind=kind)
@@ -263,4 +263,4 @@ def test_a_place_may_be_excluded_while_its_urls_wait() -> None:
     limits = Scope(within="any", seeds=[], exclude_places=["*.elsewhere.test"])
     found = "https://www.elsewhere.test/"
     waiting = CrawlUrl(url=found, canonical=found, queue_key="test,elsewhere", depth=1)
-    assert refusal_while_waiting(waiting, scope=limits, urls=READER) is Refusal.EXCLUDED
+    assert refusal_while_waiting(waiting, scope=limits, urls=READER) is ScopeRefusal.EXCLUDED

@@ -1,6 +1,6 @@
 import pytest
 
-from crawler.discover.scope import Refusal, Scope
+from crawler.discover.scope import Scope, ScopeRefusal
 from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_list
 from crawler.url.urls import UrlReader
 
@@ -141,9 +141,9 @@ def test_places_widen_the_scope_and_excluded_ones_narrow_it() -> None:
     for url, refusal in (
         ("https://example.org/a", None),
         ("https://www.example.net/a", None),
-        ("https://example.com/", Refusal.OUT_OF_SCOPE),
-        ("https://example.org/private/a", Refusal.EXCLUDED),
-        ("https://ads.example.net/a", Refusal.EXCLUDED),
+        ("https://example.com/", ScopeRefusal.OUT_OF_SCOPE),
+        ("https://example.org/private/a", ScopeRefusal.EXCLUDED),
+        ("https://ads.example.net/a", ScopeRefusal.EXCLUDED),
     ):
         assert scope.judge(READER.seed(url))[0] is refusal, url
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from config import ConfigError, Loaded, load
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import Layout, write_layout
@@ -178,7 +178,7 @@ async def test_an_open_crawl_reads_urls_by_the_limit_of_their_length_that_holds_
             await crawl.live.replace(make_values(loaded(*settings, "scope.max_url_length=4000")))
             assert [seed.url for seed in crawl.read_seeds([text])] == [text]
             assert components.queue_key(text) == "test,a"
-            assert components.refusal_while_waiting(waiting) is Refusal.EXCLUDED
+            assert components.refusal_while_waiting(waiting) is ScopeRefusal.EXCLUDED
             await crawl.live.replace(make_values(loaded(*settings)))
             with pytest.raises(ValueError, match="more than 2083 characters"):
                 crawl.read_seeds([text])

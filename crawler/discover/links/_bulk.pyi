@@ -3,7 +3,7 @@ from typing import Final
 
 from crawler.discover.links.bulk import Collected, Divided, Groups, JudgeByScope, LookedUp
 from crawler.discover.links.judgement import Judgement
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.discover.traps import Trap
 from crawler.page import Link
 from crawler.url.urls import BadUrl, Target
@@ -14,7 +14,7 @@ def group_links(links: list[Link], /) -> Groups: ...
 def look_up(hrefs: list[str], dicts: tuple[dict[str, Judgement], ...], /) -> LookedUp: ...
 def judge(
     make: type[Judgement],
-    out_of_scope: Refusal,
+    out_of_scope: ScopeRefusal,
     any_depth: int,
     hrefs: list[str],
     targets: list[Target | BadUrl],

@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any, Final, cast
 
 from crawler.discover.links.judgement import ANY_DEPTH, Judgement
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.discover.traps import Trap
 from crawler.page import Link
 from crawler.url.urls import BadUrl, Target
@@ -24,7 +24,7 @@ Groups = tuple[list[int], list[str], list[int]]
 
 LookedUp = tuple[list[Judgement | None], list[int]]
 
-JudgeByScope = Callable[[Any], tuple[Refusal | None, int | None]]
+JudgeByScope = Callable[[Any], tuple[ScopeRefusal | None, int | None]]
 """Tells of a target, or of its site, why scope refuses it, and its greatest depth."""
 
 Divided = tuple[dict[str, Judgement], dict[str, Judgement], dict[str, Judgement], list[str]]
@@ -104,7 +104,7 @@ def judge_in_python(
         reason, max_depth = judge(target.site if by_site else target)
         refusal = trap_of(target) if reason is None else reason
         allowed = target if refusal is None and href and target.canonical.isascii() else None
-        outside = target if reason is Refusal.OUT_OF_SCOPE and href else None
+        outside = target if reason is ScopeRefusal.OUT_OF_SCOPE and href else None
         most = ANY_DEPTH if max_depth is None else max_depth
         judgements.append(Judgement(target, refusal, most, allowed, outside))
     return judgements
@@ -171,6 +171,6 @@ def follow_in_python(
 
 group_list = compiled.group_links if IS_COMPILED else group_in_python  # type: ignore[possibly-undefined]
 look_up = compiled.look_up if IS_COMPILED else look_up_in_python
-judge = partial(compiled.judge, Judgement, Refusal.OUT_OF_SCOPE, ANY_DEPTH) if IS_COMPILED else judge_in_python
+judge = partial(compiled.judge, Judgement, ScopeRefusal.OUT_OF_SCOPE, ANY_DEPTH) if IS_COMPILED else judge_in_python
 divide = compiled.divide if IS_COMPILED else divide_in_python
 follow = compiled.follow if IS_COMPILED else follow_in_python

@@ -10,7 +10,7 @@ from typing import Final
 from crawler.discover.focus import WORST_PRECEDENCE
 from crawler.discover.links.filter import LinkFilter
 from crawler.discover.marks import EXTERNAL
-from crawler.discover.scope import Refusal, Scope
+from crawler.discover.scope import Scope, ScopeRefusal
 from crawler.page import Link, LinkKind
 from crawler.url.urls import Target
 from frontier import CrawlUrl
@@ -49,7 +49,7 @@ class ExternalLinks:
         )
 
 
-def external_redirect(target: Target, parent: CrawlUrl, scope: Scope) -> CrawlUrl | Refusal:
+def external_redirect(target: Target, parent: CrawlUrl, scope: Scope) -> CrawlUrl | ScopeRefusal:
     """The check of where a check, or a page, redirects to; or why it is not made."""
     refusal = scope.exclusion(target)
     if refusal is not None:

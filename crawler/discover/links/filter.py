@@ -16,7 +16,7 @@ import msgspec
 from crawler.discover.links.bulk import Groups, group_links, judge, without_fragment
 from crawler.discover.links.cache import LinkCache
 from crawler.discover.links.judgement import Judgement
-from crawler.discover.scope import Refusal, Scope
+from crawler.discover.scope import Scope, ScopeRefusal
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, SITEMAP, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
@@ -35,7 +35,7 @@ _GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
 
 
 class LinkRefusal(StrEnum):
-    """The reasons beside those of `urls.BadUrl`, `scope.Refusal` and `traps.Trap`. Users read these words in
+    """The reasons beside those of `urls.BadUrl`, `scope.ScopeRefusal` and `traps.Trap`. Users read these words in
     records."""
 
     TOO_MANY_LINKS = "too-many-links"
@@ -149,13 +149,13 @@ class LinkFilter:
     def _trap_of(self, target: Target) -> Trap | None:
         return self._traps(target.url).refusal(target)
 
-    def redirect_refusal(self, target: Target, parent: CrawlUrl, /) -> Refusal | Trap | None:
+    def redirect_refusal(self, target: Target, parent: CrawlUrl, /) -> ScopeRefusal | Trap | None:
         """Why a redirect of `parent` to the target is not followed; None if it is."""
         if parent.depth == 0 or parent.kind == SITEMAP:
             return self.scope.exclusion(target)
         kind = LinkKind(parent.kind)
         refusal, _ = self.scope.judge(target, kind=kind)
-        if refusal is Refusal.OUT_OF_SCOPE:
+        if refusal is ScopeRefusal.OUT_OF_SCOPE:
             # An embed lends its host to no link, and may still redirect there.
             page = self._lends(parent.url) if kind in EMBEDDED else self.lending_page(parent)
             return self.refusal_near(target, page, kind)
@@ -172,10 +172,10 @@ class LinkFilter:
         page = self._urls.read("", url)  # what a URL means on its own page, without looking for its parts
         return None if isinstance(page, BadUrl) or not self.scope.lends(page) else page
 
-    def refusal_near(self, target: Target, page: Target | None, kind: LinkKind, /) -> Refusal | Trap | None:
+    def refusal_near(self, target: Target, page: Target | None, kind: LinkKind, /) -> ScopeRefusal | Trap | None:
         """Judge a target outside of the seeds' scope once more: it may be near the page that lends its host."""
         if page is None or not self.scope.is_near(target, page):
-            return Refusal.OUT_OF_SCOPE
+            return ScopeRefusal.OUT_OF_SCOPE
         return self.scope.rule_refusal(target) or self.trap(target, kind)
 
     def trap(self, target: Target, kind: LinkKind, /) -> Trap | None:

@@ -7,7 +7,7 @@ from crawler.discover.focus import WORST_PRECEDENCE, Focus, precedence_of
 from crawler.discover.links.bulk import follow
 from crawler.discover.links.filter import JudgedLinks, LinkFilter, LinkRefusal
 from crawler.discover.links.judgement import Judgement
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.discover.traps import Trap
 from crawler.page import EMBEDDED, SITEMAP, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
@@ -133,7 +133,7 @@ class FollowedLinks:
                 return number
             else:
                 limited[canonical] = counts[number]
-                self.refusals.append((target.url, Refusal.TOO_DEEP))
+                self.refusals.append((target.url, ScopeRefusal.TOO_DEEP))
         return len(places)
 
     def _judge(self, place: int, href: str, count: int, judgement: Judgement) -> None:
@@ -186,17 +186,17 @@ class FollowedLinks:
         if is_reported:
             return
         self.refusals.append((target.url, reason))
-        if reason is Refusal.OUT_OF_SCOPE and self._on_outside is not None:
+        if reason is ScopeRefusal.OUT_OF_SCOPE and self._on_outside is not None:
             self._on_outside(link, target, count)
 
     def _is_looser_for_embeds(self, reason: str) -> bool:
-        if reason is Refusal.OUT_OF_SCOPE:
+        if reason is ScopeRefusal.OUT_OF_SCOPE:
             return self._filter.scope.distinguishes_embeds
-        return reason is Refusal.TOO_DEEP or isinstance(reason, Trap)
+        return reason is ScopeRefusal.TOO_DEEP or isinstance(reason, Trap)
 
     def _refusal(self, link: Link, target: Target, judgement: Judgement) -> str | None:
         refusal = judgement.refusal
-        if refusal is Refusal.OUT_OF_SCOPE:
+        if refusal is ScopeRefusal.OUT_OF_SCOPE:
             if self._lent is None:
                 self._lent = (self._filter.lending_page(self._parent),)
             [lending_page] = self._lent
@@ -205,13 +205,13 @@ class FollowedLinks:
                 self._outside = self.refusals if is_alike_for_all else None
                 return refusal
             refusal = self._filter.refusal_near(target, lending_page, link.kind)
-            if refusal is Refusal.OUT_OF_SCOPE:
+            if refusal is ScopeRefusal.OUT_OF_SCOPE:
                 return refusal
         elif isinstance(refusal, Trap) and link.kind is not LinkKind.LINK:
             refusal = self._filter.trap(target, link.kind)
         beyond = self._parent.depth - judgement.max_depth
         if beyond >= 0 and (beyond >= MOST_STEPS_TO_EMBEDS or not self._needs(link)):
-            return Refusal.TOO_DEEP
+            return ScopeRefusal.TOO_DEEP
         if refusal is None and len(self._firsts) >= self._filter.max_links and link.kind is not LinkKind.LISTED:
             return LinkRefusal.TOO_MANY_LINKS
         return refusal

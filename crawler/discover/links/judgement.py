@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.discover.traps import Trap
 from crawler.url.urls import BadUrl, Target
 
@@ -15,7 +15,7 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     """What an href means, and whether the crawl follows it."""
 
     target: Target | BadUrl
-    refusal: Refusal | Trap | None = None
+    refusal: ScopeRefusal | Trap | None = None
     """Why an ordinary link to it is refused on any page. Traps are more tolerant of other kinds of links."""
     max_depth: int = ANY_DEPTH
     """The pages that may link to it have a smaller depth."""

@@ -15,7 +15,7 @@ from crawler.control.known_urls import UrlFound, UrlVisits, VisitForm
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import Add
 from crawler.discover.marks import EXTERNAL
-from crawler.discover.scope import Refusal, pattern_search
+from crawler.discover.scope import ScopeRefusal, pattern_search
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import moment, url_form
 from crawler.operate.actions.noting import Added, is_since, note_added
@@ -163,7 +163,7 @@ class _Adding:
             return JudgedUrl(url=text, outcome="invalid", reason=str(error))
         refusal = None if self._request.force else self._scope.judge(self._urls.seed(url.url))[0]
         if refusal is not None:
-            whole = "; to follow its links, too, add it to crawl.seeds" if refusal is Refusal.OUT_OF_SCOPE else ""
+            whole = "; to follow its links, too, add it to crawl.seeds" if refusal is ScopeRefusal.OUT_OF_SCOPE else ""
             why = f"{refusal}; with force it is added all the same{whole}"
             return JudgedUrl(url=url.url, outcome="refused", reason=why)
         if (elsewhere := self._elsewhere(url.queue_key)) is not None:

@@ -8,7 +8,7 @@ import msgspec
 
 from config import Loaded
 from crawler.discover.marks import name_of_page
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.disk.directory import CrawlDirectory
 from crawler.export.archived_pages import page_of_capture
 from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
@@ -139,7 +139,7 @@ class LinksInOutput:
             checks = {name_of_page(url.canonical): url for url in judged.checks}
             followed = {url.canonical: url.kind for url in judged.urls}
             if scope.offsite_embeds:
-                embeds = {url for url, reason in judged.refusals if reason == Refusal.OUT_OF_SCOPE}
+                embeds = {url for url, reason in judged.refusals if reason == ScopeRefusal.OUT_OF_SCOPE}
         for canonical, count in references.items():
             # As a link, so that a page that embeds itself is no target of a redirect.
             url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)

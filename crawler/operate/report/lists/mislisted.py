@@ -6,7 +6,7 @@ from typing import Final
 
 from crawler.discover.links.filter import LinkRefusal
 from crawler.discover.quota import OverQuota
-from crawler.discover.scope import Refusal
+from crawler.discover.scope import ScopeRefusal
 from crawler.discover.traps import Trap
 from crawler.operate.report.lists.endings import Canonical, Endings
 from crawler.operate.report.lists.forms import ERROR, REDIRECT, MislistedUrl
@@ -20,7 +20,7 @@ from crawler.preferences.judging import REFUSED as REFUSED_FOR_PURPOSE
 _TABLES: Final = "CREATE TABLE not_indexable (name TEXT PRIMARY KEY, asks TEXT, leads_to TEXT) WITHOUT ROWID;"
 _SAY_NOTHING: Final = (
     *(LinkRefusal.OUTDATED, LinkRefusal.IRRELEVANT, LinkRefusal.UNWANTED_KIND, LinkRefusal.TOO_MANY_LINKS),
-    Refusal.TOO_DEEP,
+    ScopeRefusal.TOO_DEEP,
     *Trap,
     *OverQuota,
     REFUSED_FOR_PURPOSE,
