@@ -8,8 +8,8 @@ What ends what:
 
 - The coordinator finds out when the crawl is complete (`coordination.ending`), and tells the parts.
 - A signal, a command or a limit: the supervisor tells all parts to finish what is in flight, or to drop it.
-- A part that dies is started again, later each time (`restarts`). A part that says why it can't go on, or has died too
-  often, ends the crawl: the others finish what is in flight.
+- A part that dies is started again, later each time (`keeping.Restarts`). A part that says why it can't go on, or has
+  died too often, ends the crawl: the others finish what is in flight.
 - A supervisor that dies, by `kill -9` too, ends all lines. Each part then finishes what is in flight, and exits within
   `GOODBYE_S`. The next supervisor waits for the locks of the parts before it begins.
 
@@ -20,7 +20,6 @@ on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor 
     supervisor    runs the processes of all parts, and the coordinator
     keeping       starts and restarts the processes of a part
     process       a process of a part, and the line to it
-    restarts      when a part that has died starts again; pure
     coordination  the room of the coordinator, which decides for the crawl as a whole
     cluster       the room for one crawl on many machines
     operating     answers commands for the whole crawl

@@ -12,7 +12,8 @@ they are allowed, and ask no address that others may ask.
 
 What outlives a coordinator:
 
-- Agents remember how far the *run* is (`crawler.supervise.coordination.run_state`), and tell it the next coordinator.
+- Agents remember how far the *run* is (`crawler.supervise.coordination.coordinator.RunState`), and tell it the next
+  coordinator.
 - The *ending mark* in the register ends the run for all. The coordinator writes it when the crawl is complete or a
   limit is reached, only while it holds its lease; `onceover cluster stop` writes it, too. An agent obeys the first mark
   that was not there when it started. So an agent that is started later begins the next run.
@@ -24,13 +25,12 @@ released. Their directories may move to another machine then.
     messages               what agents and coordinator say to each other
     line                   one end of a connection between them
     coordinator_server     the coordinator's side
-    deciding               whether this machine is the coordinator's, and its server then
-    unheld                 which parts nobody runs for certain; pure
+    deciding               whether this machine is the coordinator's, and its server then; which parts nobody runs for
+                           certain
     coordinator_client     the agent's side
-    parts_here             the processes of the parts on this machine
+    parts_here             the processes of the parts on this machine, and which configuration each works with
     choosing               which parts a machine would run; pure
     agent                  leases, processes and the way to the coordinator together, from start to end
-    versions               which configuration each part here works with; pure
     settings               changes of the configuration: in the register, and in all parts
     operating              answers commands on this machine
     joining                from the URL of a server to an agent that may run

@@ -27,7 +27,7 @@ from crawler.supervise.cluster.messages import (
     Tell,
     ToAgent,
 )
-from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.coordinator import RunState
 from crawler.supervise.coordination.watched_part import WatchedPart
 
 log = logging.getLogger(__name__)

@@ -29,8 +29,7 @@ from crawler.supervise.cluster.messages import (
     ToAgent,
 )
 from crawler.supervise.cluster.settings import ClusterSettings
-from crawler.supervise.coordination.coordinator import Coordinator
-from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.coordinator import Coordinator, RunState
 
 log = logging.getLogger(__name__)
 

@@ -1,13 +1,14 @@
-"""The server of the coordinator, while this machine holds its lease."""
+"""The server of the coordinator, while this machine holds its lease. It hears which parts have no process."""
 
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from crawler.cluster.boottime import boottime
 from crawler.cluster.keeper import LeaseKeeper
+from crawler.cluster.leases import Leases
 from crawler.cluster.values import COORDINATOR, Cluster, EndingMark
 from crawler.codes.exit_codes import FAILED
 from crawler.engine import Ending
@@ -17,13 +18,30 @@ from crawler.supervise.cluster.coordinator_server import CoordinatorServer
 from crawler.supervise.cluster.joining import Joined
 from crawler.supervise.cluster.messages import COORDINATOR as ADDRESS
 from crawler.supervise.cluster.messages import WIRE
-from crawler.supervise.cluster.unheld import Unheld
-from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.coordinator import RunState
 from crawler.supervise.keeping import PartFailed
 
 log = logging.getLogger(__name__)
 
 _AGAIN_S: Final = 0.5
+
+
+class Unheld:
+    """Parts that nobody holds in Redis, and since when.
+
+    A lease that Redis does not have any more may still last for its holder: Redis ends it early when its clock is set
+    forward, or when a server with another clock takes over. So this trusts only the clock of this machine.
+    """
+
+    def __init__(self, *, lease_s: float) -> None:
+        self._wait_s = lease_s + Leases(lease_s=lease_s).margin_s
+        self._since: dict[int, float] = {}
+
+    def see(self, parts: Iterable[int], now: float) -> list[int]:
+        """Nobody holds these parts now, and somebody holds all others. Returns those without a process: even a lease
+        that was renewed right before has ended for its holder."""
+        self._since = {part: self._since.get(part, now) for part in parts}
+        return [part for part, since in self._since.items() if now >= since + self._wait_s]
 
 
 class Deciding:

@@ -8,7 +8,7 @@ from crawler.control.replies import Reconfigured
 from crawler.parts.exchange.wire import Wire
 from crawler.parts.line.messages import FromPart, Opened, ToPart
 from crawler.status import Status
-from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.coordinator import RunState
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):

@@ -4,23 +4,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from crawler.cluster.boottime import boottime
 from crawler.cluster.shared_lease import SharedLease
 from crawler.disk.directory import CrawlDirectory
-from crawler.parts.line.messages import (
-    Begin,
-    End,
-    FromPart,
-    Opened,
-    Stop,
-)
+from crawler.parts.line.messages import Begin, End, FromPart, Opened, Stop
+from crawler.parts.sharing.configuration_giver import ANSWER_S
 from crawler.status import Status, number_of
 from crawler.supervise.cluster.coordinator_client import CoordinatorClient
-from crawler.supervise.cluster.versions import Versions
 from crawler.supervise.coordination.reporter import Reporter
 from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.supervise.keeping import PartFailed, PartKeeper
@@ -31,18 +25,47 @@ log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.5
 """Between two looks at a lease that has ended."""
+MISSED_S: Final = ANSWER_S
+"""A part that has not taken over a configuration so long after the machine has read of it has missed it: the machine
+that decides died, or could not reach it. It may also be slow."""
 
 
-class _Here:
+class Versions:
+    """Which configuration each process of a part works with."""
+
+    def __init__(self) -> None:
+        self._has: dict[int, int] = {}
+        self._holds = 0
+        self._since = 0.0
+
+    def begin(self, part: int, version: int) -> None:
+        """A process begins with a configuration."""
+        self._has[part] = version
+
+    def adopt(self, part: int, version: int) -> None:
+        """A part has taken over a configuration."""
+        if part in self._has:
+            self._has[part] = max(version, self._has[part])
+
+    def hold(self, version: int, now: float) -> None:
+        """This machine has read which configuration holds."""
+        if version > self._holds:
+            self._holds, self._since = version, now
+
+    def missed(self, now: float) -> list[int]:
+        """The parts that have missed the configuration that holds."""
+        if now < self._since + MISSED_S:
+            return []
+        return [part for part, version in self._has.items() if version < self._holds]
+
+
+class _Here(NamedTuple):
     """A part whose lease this machine holds."""
 
-    def __init__(
-        self, keeper: PartKeeper, lease: SharedLease, task: "asyncio.Task[PartFailed | None]", ends: asyncio.Event
-    ) -> None:
-        self.keeper = keeper
-        self.lease = lease
-        self.task = task
-        self.ends = ends
+    keeper: PartKeeper
+    lease: SharedLease
+    task: "asyncio.Task[PartFailed | None]"
+    ends: asyncio.Event
 
 
 class PartsHere:

@@ -4,8 +4,6 @@ coordinator   hears all parts, and ends them together
 watched_part  what it knows of a part, over all its processes
 reporter      notes what parts say of themselves, and tells people
 ending        asks the parts whether the crawl is complete
-limits        bytes and seconds, which are limits of the crawl and not of a part
-given         the configuration that parts get, and what the coordinator does by it
-openings      which parts are being opened
-run_state     how far the run is
+given         the configuration that parts get, and what the coordinator does by it: which parts are being opened, and
+              limits of bytes and seconds, which are those of the crawl and not of a part
 """

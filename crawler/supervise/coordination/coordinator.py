@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 from crawler.engine import Ending
 from crawler.operate.parts.sums import sum_frontiers
 from crawler.parts.line.messages import (
@@ -28,7 +30,6 @@ from crawler.status import Status
 from crawler.supervise.coordination.ending import EndSearch
 from crawler.supervise.coordination.given import GivenConfiguration
 from crawler.supervise.coordination.reporter import Reporter
-from crawler.supervise.coordination.run_state import RunState
 from crawler.supervise.coordination.watched_part import SendToPart, WatchedPart, status_of_all
 from crawler.supervise.preparing import Plan
 from frontier import FrontierStats
@@ -37,6 +38,15 @@ log = logging.getLogger(__name__)
 
 _NO_WAVE: Final = -1
 """An answer to this counts for nothing."""
+
+
+class RunState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a coordinator must know of the run if another one has decided before."""
+
+    pages_before: int | None = None
+    """Pages of earlier runs; None until whoever shares a limit of pages knows them."""
+    elapsed_s: float = 0.0
+    """Since all parts were open first."""
 
 
 async def _always(_: Ending) -> bool:

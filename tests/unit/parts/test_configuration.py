@@ -13,7 +13,7 @@ from crawler.parts.ending import Gate
 from crawler.parts.line.services import SupervisorServices
 from crawler.parts.sharing.configuration_giver import ANSWER_S, ConfigurationGiver
 from crawler.parts.sharing.configuration_taker import Adopt, Adopted, ConfigurationTaker, Judge, Judged
-from crawler.supervise.coordination.openings import Openings
+from crawler.supervise.coordination.given import Openings
 from crawler.testing.loops import in_virtual_time, run_in_virtual_time
 from tests.unit.parts.sharing import Wire
 

@@ -13,7 +13,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout
 from crawler.supervise.cluster.coordinator_server import CoordinatorServer
 from crawler.supervise.cluster.messages import Change, Hello
-from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.coordinator import RunState
 from crawler.supervise.preparing import Plan
 from crawler.testing.loops import in_virtual_time
 from crawler.wiring.configuration import load

@@ -9,9 +9,8 @@ import pytest
 
 from crawler.parts.line.messages import Begin, FromPart
 from crawler.supervise import keeping
-from crawler.supervise.keeping import PartFailed, PartKeeper
+from crawler.supervise.keeping import FIRST_S, MAX_DEATHS, PartFailed, PartKeeper
 from crawler.supervise.process import WITHOUT_LEASE, PartProcess
-from crawler.supervise.restarts import FIRST_S, MAX_DEATHS
 from crawler.testing.loops import in_virtual_time
 
 

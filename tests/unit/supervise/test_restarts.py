@@ -1,6 +1,6 @@
 """A part that dies starts again, each time later, until it has died too often."""
 
-from crawler.supervise.restarts import MAX_DEATHS, WITHIN_S, Restarts
+from crawler.supervise.keeping import MAX_DEATHS, WITHIN_S, Restarts
 
 
 def test_each_wait_is_twice_as_long_until_a_part_has_died_too_often() -> None:

@@ -1,6 +1,6 @@
 """When the machine that decides takes a part for one without a process."""
 
-from crawler.supervise.cluster.unheld import Unheld
+from crawler.supervise.cluster.deciding import Unheld
 
 
 def test_a_part_has_no_process_once_its_last_lease_has_ended_by_the_clock_of_its_holder_too() -> None:

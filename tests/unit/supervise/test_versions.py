@@ -1,6 +1,6 @@
 """Which configuration each part of a machine works with, while that of the crawl changes."""
 
-from crawler.supervise.cluster.versions import MISSED_S, Versions
+from crawler.supervise.cluster.parts_here import MISSED_S, Versions
 
 
 def test_a_part_that_is_slow_to_take_over_a_configuration_keeps_its_process() -> None:

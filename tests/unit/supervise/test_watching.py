@@ -21,9 +21,8 @@ from crawler.parts.line.messages import Answered, Ask, Ended, Opened, Progress, 
 from crawler.parts.reservations import Join, Register
 from crawler.parts.sharing.address_holder import NAME as ADDRESSES
 from crawler.status import Status, status_of
-from crawler.supervise.coordination.coordinator import Coordinator
-from crawler.supervise.coordination.limits import CrawlLimits
-from crawler.supervise.coordination.run_state import RunState
+from crawler.supervise.coordination.coordinator import Coordinator, RunState
+from crawler.supervise.coordination.given import CrawlLimits
 from crawler.supervise.coordination.watched_part import WatchedPart, over_all_processes, status_of_all
 from crawler.supervise.part import warning_by
 from crawler.supervise.preparing import Plan, for_parts
