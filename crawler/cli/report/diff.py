@@ -12,7 +12,7 @@ from config.units import parse_duration
 from crawler.cli.operate.options import as_json
 from crawler.cli.run.streams import stdout_for_programs
 from crawler.operate.diff.forms import FIELDS, KINDS
-from crawler.operate.diff.making import Wanted, make_diff
+from crawler.operate.diff.making import make_diff
 from crawler.operate.diff.sides import Renaming
 from crawler.operate.diff.text import diff_lines, write_csv
 from crawler.url.urls import join
@@ -99,8 +99,7 @@ def diff(
         raise click.UsageError("expected the directories of two crawls, or of one and --since")
     if as_csv and as_json:
         raise click.UsageError("expected --csv or --json, found both")
-    wanted = Wanted(since=since, renaming=renaming, only=only, limit=limit)
-    found = make_diff(before, after or before, wanted)
+    found = make_diff(before, after or before, since=since, renaming=renaming, only=only, limit=limit)
     if as_json:
         click.echo(msgspec.json.encode(found))
         return

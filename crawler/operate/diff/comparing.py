@@ -30,7 +30,7 @@ class Compared:
     kind, or by a field that is different. With an empty one, all."""
 
     def __init__(
-        self, database: sqlite3.Connection, *, renaming: Renaming, only: Collection[str] = (), limit: int | None = None
+        self, database: sqlite3.Connection, *, renaming: Renaming, only: Collection[str], limit: int | None
     ) -> None:
         self._database = database
         self._renaming = renaming

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-import msgspec
-
 from crawler.codes.exit_codes import REFUSED
 from crawler.control.requests import GetStatus
 from crawler.disk.layout import record_directories
@@ -21,28 +19,21 @@ from crawler.status import number_of
 from crawler.write.records import record_files
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted of a difference; `only` and `limit` as of `Compared`."""
-
-    since: float | None = None
-    """Seconds since 1970; up to then the visits of the earlier side count."""
-    renaming: Renaming = Renaming()
-    only: Collection[str] = ()
-    limit: int | None = None
-
-
-def make_diff(before: Path, after: Path, wanted: Wanted) -> Diff:
-    """What has changed from the crawl in `before` to that in `after`, which may be the same. Raises whatever `reach`
-    raises, and `Refused`."""
-    until = None if wanted.since is None else rfc3339(wanted.since)
+def make_diff(
+    before: Path, after: Path, *, since: float | None, renaming: Renaming, only: Collection[str], limit: int | None
+) -> Diff:
+    """What has changed from the crawl in `before`, by its visits up to `since` (seconds since 1970), to that in
+    `after`, which may be the same; `only` and `limit` as of `Compared`. Raises whatever `reach` raises, and
+    `Refused`."""
+    until = None if since is None else rfc3339(since)
     name_of = names_of(after)
     with temporary_database() as database:
         database.execute(TABLE)
         pages_before = read_side(
-            database, Side.BEFORE, _records(before), name_of=name_of, renaming=wanted.renaming, until=until
+            database, Side.BEFORE, _records(before), name_of=name_of, renaming=renaming, until=until
         )
         pages_after = read_side(database, Side.AFTER, _records(after), name_of=name_of, renaming=Renaming())
-        compared = Compared(database, renaming=wanted.renaming, only=wanted.only, limit=wanted.limit)
+        compared = Compared(database, renaming=renaming, only=only, limit=limit)
         return Diff(
             before=Crawl(directory=str(before), until=until, pages=pages_before),
             after=Crawl(directory=str(after), until=None, pages=pages_after),
@@ -51,7 +42,7 @@ def make_diff(before: Path, after: Path, wanted: Wanted) -> Diff:
             fields=compared.fields,
             differences=list(compared.differences()),
             more=compared.more,
-            notes=[*_notes(before, after), *_of_nothing_shared(compared, pages_before, pages_after, wanted.renaming)],
+            notes=[*_notes(before, after), *_of_nothing_shared(compared, pages_before, pages_after, renaming)],
         )
 
 
