@@ -53,7 +53,7 @@ class Freezing:
         link_ahead(self._directory.frontier, frontier)
         for folder, name in _folders(self._directory):
             (self._content / name).mkdir(parents=True, exist_ok=True)
-            for entry in _files_in(folder):
+            for entry in _files_in(folder, self._directory):
                 with suppress(OSError):  # `freeze` tells
                     (self._content / name / entry.name).hardlink_to(entry.path)
 
@@ -68,7 +68,7 @@ class Freezing:
             )
         for folder, name in _folders(self._directory):
             # Another thread may delete archives: each goes before those to which it refers, which are older.
-            for entry in sorted(_files_in(folder), key=_age):
+            for entry in sorted(_files_in(folder, self._directory), key=_age):
                 with suppress(FileNotFoundError):  # another thread has just replaced or deleted it
                     self._freeze_file(entry, f"{name}/{entry.name}" if name else entry.name)
 
@@ -156,15 +156,16 @@ def _raise_unless_missing(error: OSError) -> None:
         raise error
 
 
-def _files_in(folder: Path) -> list[os.DirEntry[str]]:
+def _files_in(folder: Path, directory: CrawlDirectory) -> list[os.DirEntry[str]]:
     """Without what can be made anew, and what belongs to the running process. Raises `OSError` for a name that no list
     can hold, and for an output file on a disk that is missing."""
+    made_anew = (directory.earlier.name, directory.search.name) if folder == directory.path else ()
     with os.scandir(folder) as entries:
         found = [
             each
             for each in entries
             if each.name not in ("lock", "control")
-            and not each.name.startswith("earlier.sqlite")
+            and not each.name.startswith(made_anew)
             and not each.name.endswith((_UNFINISHED, *BESIDE_SQLITE))
             and (each.is_file() or _leads_nowhere(each))
         ]

@@ -93,6 +93,21 @@ def test_a_backup_waits_for_a_part_that_does_not_run_at_the_moment(
     assert (len(made.parts), refused) == (PARTS, [True])
 
 
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_what_can_be_made_anew_is_not_copied(tmp_path: Path, parts: int) -> None:
+    crawl = make(tmp_path / "crawl", parts=parts).directory
+    sink = (crawl if parts == 1 else crawl / "part-0") / "sinks" / "own"
+    sink.mkdir(parents=True)
+    for folder in (crawl, sink):
+        for name in ("search.sqlite", "search.sqlite-wal", "earlier.sqlite"):
+            (folder / name).write_bytes(b"no database")
+    back_up(crawl, tmp_path / "copy", progress=silent)
+    restore(tmp_path / "copy", tmp_path / "again", progress=silent)
+    found = {str(path.relative_to(tmp_path / "again")) for path in (tmp_path / "again").rglob("*.sqlite*")}
+    kept = str(sink.relative_to(crawl))
+    assert found == {f"{kept}/search.sqlite", f"{kept}/earlier.sqlite"}
+
+
 def test_a_link_in_the_directory_is_copied_as_what_it_leads_to(tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl").directory
     (crawl / "latest.toml").symlink_to("../crawl/crawl.toml")
@@ -271,12 +286,12 @@ def test_what_is_deleted_while_a_crawl_is_frozen_is_in_the_copy_or_in_its_list_a
     looks, oldest = 0, output_files([crawl])[0]
     real = freezing._files_in
 
-    def look_and_delete(folder: Path) -> list[os.DirEntry[str]]:
+    def look_and_delete(folder: Path, directory: CrawlDirectory) -> list[os.DirEntry[str]]:
         nonlocal looks
         if looks == step:
             delete(crawl, [(oldest, "old")], now=NOW)
         looks += 1
-        return real(folder)
+        return real(folder, directory)
 
     frozen = Freezing(crawl)
     frozen.prepare(lambda _source, _target: None)
@@ -327,7 +342,7 @@ def test_a_link_that_is_deleted_while_a_crawl_is_frozen_is_no_trouble(
         yield found
 
     monkeypatch.setattr("crawler.copies.freezing.os.scandir", scan_and_delete)
-    names = [entry.name for entry in freezing._files_in(crawl.warc)]
+    names = [entry.name for entry in freezing._files_in(crawl.warc, crawl)]
     assert oldest.name not in names
     assert all(each.name in names for each in others)
 
