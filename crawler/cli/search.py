@@ -12,6 +12,7 @@ from crawler.cli.operate.export_output import remark, remark_damage
 from crawler.cli.operate.options import as_json, directory, named_path, note_elsewhere
 from crawler.cli.run.streams import say_result, while_read
 from crawler.disk.directory import CrawlDirectory
+from crawler.export.aside import ensure_apart
 from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.search.forms import Found, Hit, Marks
 from crawler.search.searching import OnProgress, Search
@@ -39,6 +40,8 @@ def search(directory: Path, words: tuple[str, ...], limit: int, skip: int, index
         raise no_crawl(directory)
     refuse_without_configuration(directory)
     note_elsewhere(directory)
+    if index is not None:
+        ensure_apart(index, directory)
     from crawler.read.content.reading import read_content  # noqa: PLC0415 - takes a while to import
 
     with _progress() as on_progress:

@@ -116,6 +116,8 @@ async def test_a_crawl_that_may_only_be_read_is_searched_with_an_index_elsewhere
     before = tree(crawled)
     ended = search(crawled, "--index", str(tmp_path / "index"), "leather")
     assert "Red shoes" in ended.out
+    refused = search(crawled, "--index", str(crawled / "records" / "index"), "leather")
+    assert_told(refused, REFUSED, "belongs to the crawl itself: name another place")
     assert tree(crawled) == before
 
 
