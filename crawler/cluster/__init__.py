@@ -35,9 +35,8 @@ operator decides (`adopt`).
     scripts       what it does in one step, in Lua
     asking        reads values of one type, and says which key has another
     decoding      makes values of what Redis answers
-    leases        what a holder knows of its leases, and what it has to do; pure
+    leases        what a holder knows of its leases, what it has to do, and what it says has changed; pure
     keeper        claims, renews and gives up leases
-    changes       what it says has changed
     boottime      the clock of leases
     guard         ends the process of a part when its lease has ended
     shared_lease  how that process knows when it ends

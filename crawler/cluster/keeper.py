@@ -10,8 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from crawler.cluster.boottime import boottime
-from crawler.cluster.changes import Change, Held, Lost, Refused, Renewed
-from crawler.cluster.leases import Claim, Leases
+from crawler.cluster.leases import Change, Claim, Held, Leases, Lost, Refused, Renewed
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity, RegisterDamaged, Wanted
 from crawler.disk.directory import DirectoryRefused

@@ -21,8 +21,8 @@ These modules only decide. They know neither clock nor socket nor disk, and thei
     ending        whether the crawl is complete
     agreement     what all parts must agree on, also while it changes
     allowances    shares a limit of pages
-    reservations  messages about addresses that several parts ask; `holder` is a part's side, `authority` is the
-                  supervisor's, `address` one address of it
+    reservations  messages about addresses that several parts ask; `holder` is a part's side, `authority` the
+                  supervisor's
 
 The room `exchange` carries links between running parts, and `line` connects each part with its supervisor. `sharing`
 has the services that carry out what `allowances` and `reservations` decide.

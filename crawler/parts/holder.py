@@ -46,9 +46,6 @@ class Holder:
         self._is_connected = False
         self._out: list[FromHolder] = []
 
-    def __len__(self) -> int:
-        return len(self._addresses)
-
     def __contains__(self, name: object) -> bool:
         return name in self._addresses
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from crawler.parts.allowances import Instruction, Order
 from crawler.parts.ending import Answer, EndWatch, Gate, Report, Step
-from crawler.parts.sharing.limited_frontier import LimitedFrontier
-from crawler.parts.sharing.page_allowance import PageAllowance
+from crawler.parts.sharing.page_allowance import LimitedFrontier, PageAllowance
 from frontier import ActiveQueue, CrawlUrl, Lease, LedgerEntry, Part, PartLinks
 from frontier.shell import QueueFrontier
 from frontier.values import Budgets

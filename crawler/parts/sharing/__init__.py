@@ -3,8 +3,7 @@
 The decisions are in `crawler.parts.allowances` and `crawler.parts.reservations`. These modules carry them out, as the
 two sides of services of the line between a part and its supervisor (`crawler.parts.line`).
 
-    page_allowance       a part's side of the limit of pages
-    limited_frontier     the frontier of a part that keeps to it
+    page_allowance       a part's side of the limit of pages, and the frontier that keeps to it
     page_bank            the supervisor's side
     address_holder       a part's side of the addresses
     address_authority    the supervisor's side

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from config import ConfigError
-from crawler.cluster.changes import Held, Lost, Refused, Renewed
 from crawler.cluster.keeper import LeaseKeeper
+from crawler.cluster.leases import Held, Lost, Refused, Renewed
 from crawler.cluster.register import Register
 from crawler.cluster.values import COORDINATOR, Agent, Cluster, EndingMark, Wanted
 from crawler.engine import Ending

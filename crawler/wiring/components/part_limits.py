@@ -12,8 +12,7 @@ from crawler.engine import Ending
 from crawler.parts.line.services import PartService, SupervisorService
 from crawler.parts.sharing.address_authority import AddressAuthority
 from crawler.parts.sharing.address_holder import AddressHolder
-from crawler.parts.sharing.limited_frontier import LimitedFrontier
-from crawler.parts.sharing.page_allowance import PageAllowance
+from crawler.parts.sharing.page_allowance import LimitedFrontier, PageAllowance
 from crawler.parts.sharing.page_bank import PageBank
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.sharing import LeaseSource

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from crawler.cluster.changes import Held, Renewed
 from crawler.cluster.keeper import LeaseKeeper
+from crawler.cluster.leases import Held, Renewed
 from crawler.cluster.register import Register, find_generation
 from crawler.cluster.values import Agent, RegisterDamaged
 from crawler.redis.client import connected

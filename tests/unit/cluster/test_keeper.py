@@ -12,8 +12,8 @@ import redis
 from redis.exceptions import RedisClusterException
 
 from crawler.cluster.boottime import boottime
-from crawler.cluster.changes import Held, Lost, Refused, Renewed
 from crawler.cluster.keeper import LeaseKeeper
+from crawler.cluster.leases import Held, Lost, Refused, Renewed
 from crawler.cluster.register import Register
 from crawler.cluster.values import Cluster, EndingMark, Wanted
 from crawler.redis.client import connected

@@ -16,8 +16,7 @@ from crawler.page import Fetched, Request
 from crawler.parts.exchange.carrier import Carrier
 from crawler.parts.line.services import SupervisorServices
 from crawler.parts.ownership import Ownership
-from crawler.parts.sharing.limited_frontier import LimitedFrontier
-from crawler.parts.sharing.page_allowance import PageAllowance
+from crawler.parts.sharing.page_allowance import LimitedFrontier, PageAllowance
 from crawler.parts.sharing.page_bank import PageBank
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy

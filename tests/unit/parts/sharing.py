@@ -14,8 +14,7 @@ from crawler.parts.line.messages import ToService
 from crawler.parts.line.services import PartService, PartServices, SupervisorService, SupervisorServices
 from crawler.parts.sharing.address_authority import AddressAuthority
 from crawler.parts.sharing.address_holder import AddressHolder
-from crawler.parts.sharing.limited_frontier import LimitedFrontier
-from crawler.parts.sharing.page_allowance import PageAllowance
+from crawler.parts.sharing.page_allowance import LimitedFrontier, PageAllowance
 from crawler.parts.sharing.page_bank import PageBank
 from crawler.testing.frontier.crawls import START, copy_of_one_moment
 from frontier import CrawlUrl, Frontier, Lease, Outcome, Part, UrlState

@@ -288,9 +288,11 @@ def test_an_address_is_forgotten_when_nobody_asks_it_and_its_rest_is_over() -> N
     assert holder.drop("a", 2.0)
     for message in holder.messages():
         assert own.take(0, message, 2.0) == []
-    assert (len(holder), len(own)) == (0, 1)
+    assert "a" not in holder
+    assert own.next_wake() == 6.0
     assert own.wake(6.0) == []
-    assert len(own) == 0
+    assert own.next_wake() is None
+    assert own.take(1, Register("a"), 7.0) == [(1, Sole("a", 0.0))]
 
 
 def test_without_the_authority_only_what_a_part_has_alone_may_be_asked() -> None:
