@@ -1,10 +1,10 @@
 """A report for people."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from rich.table import Table
 
@@ -129,36 +129,29 @@ def _table(title: str, rows: list[HostRow]) -> Table:
     return table
 
 
+_LISTS: Final[Sequence[tuple[ListName, str, str, Callable[[Any], Iterable[str]]]]] = (
+    ("dead-links", "dead links", " links", lambda found: _dead_links(found.links)),
+    ("broken-anchors", "broken anchors", " links", lambda found: _broken_anchors(found.links)),
+    ("orphans", "orphans", "", lambda found: map(_found_line, found.pages)),
+    ("unlisted", "unlisted pages", "", lambda found: map(_found_line, found.pages)),
+    ("mislisted", "mislisted URLs", "", lambda found: _mislisted(found.entries)),
+    ("redirects", "redirects", " links", lambda found: _redirects(found.links)),
+    ("duplicates", "duplicates", "", lambda rows: (f"{each.url}  {_SAME[each.by]} {each.of}" for each in rows)),
+    ("refused", "refused links", " rules", lambda rows: chain.from_iterable(map(_refused_lines, rows))),
+    ("slowest", "slowest", "", lambda rows: map(_fetched_line, rows)),
+    ("largest", "largest", "", lambda rows: map(_fetched_line, rows)),
+)
+"""The name of each list, its title, what it has more of beyond the limit, and its lines."""
+
+
 def list_lines(report: Lists) -> Iterator[str]:
-    for name, title, rows, of in _lists(report):
-        yield from titled(title, chain(rows, unknown(report, name)))
-        if count := report.more.get(name):
-            yield f"  and {count:,} more{of}; a larger --limit shows them"
-
-
-def _lists(report: Lists) -> Iterator[tuple[ListName, str, Iterable[str], str]]:
-    """The name of each list that was made, its title, its lines, and what it has more of beyond the limit."""
-    if report.dead_links is not None:
-        yield "dead-links", "dead links", _dead_links(report.dead_links.links), " links"
-    if report.broken_anchors is not None:
-        yield "broken-anchors", "broken anchors", _broken_anchors(report.broken_anchors.links), " links"
-    if report.orphans is not None:
-        yield "orphans", "orphans", map(_found_line, report.orphans.pages), ""
-    if report.unlisted is not None:
-        yield "unlisted", "unlisted pages", map(_found_line, report.unlisted.pages), ""
-    if report.mislisted is not None:
-        yield "mislisted", "mislisted URLs", _mislisted(report.mislisted.entries), ""
-    if report.redirects is not None:
-        yield "redirects", "redirects", _redirects(report.redirects.links), " links"
-    if report.duplicates is not None:
-        same = (f"{each.url}  {_SAME[each.by]} {each.of}" for each in report.duplicates)
-        yield "duplicates", "duplicates", same, ""
-    if report.refused is not None:
-        yield "refused", "refused links", chain.from_iterable(map(_refused_lines, report.refused)), " rules"
-    if report.slowest is not None:
-        yield "slowest", "slowest", map(_fetched_line, report.slowest), ""
-    if report.largest is not None:
-        yield "largest", "largest", map(_fetched_line, report.largest), ""
+    """The lists that were made."""
+    for name, title, of, lines in _LISTS:
+        found = getattr(report, name.replace("-", "_"))
+        if found is not None:
+            yield from titled(title, chain(lines(found), unknown(report, name)))
+            if count := report.more.get(name):
+                yield f"  and {count:,} more{of}; a larger --limit shows them"
 
 
 def titled(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -26,7 +26,7 @@ def sharers(path: Path, *, gone: Sequence[str] = ()) -> list[Sharer]:
 
 
 async def _sharers(config: Config, directory: CrawlDirectory, gone: Sequence[str]) -> list[Sharer]:
-    async with aclosing(visited_set(config, directory, _knows_none)) as visited:
+    async with aclosing(visited_set(config, directory, lambda urls: [False] * len(urls))) as visited:
         shared = _shared(config, visited)
         with reaching_server(config):
             return await shared.sharers(gone=gone)
@@ -55,7 +55,3 @@ def _shared(config: Config, visited: VisitedSet) -> SharedSet:
         problem = "expected a visited set that crawls share by visited.options.share, found one of this crawl alone"
         raise ConfigError([Problem(problem, key="visited.options")])
     return visited
-
-
-def _knows_none(urls: Sequence[str]) -> list[bool]:
-    return [False] * len(urls)

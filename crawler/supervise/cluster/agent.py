@@ -285,11 +285,9 @@ class CrawlAgent:
             await asyncio.sleep(max(1.0, self._cluster.identity.lease_s / 4))
 
     async def _tell_status(self) -> None:
-        await self._register.tell(self._leases.holder, self._agent())
-
-    def _agent(self) -> Agent:
         path = str(self.plan.directory.path.absolute())
-        return Agent(host=socket.gethostname(), pid=os.getpid(), directory=path, parts=self.words())
+        agent = Agent(host=socket.gethostname(), pid=os.getpid(), directory=path, parts=self.words())
+        await self._register.tell(self._leases.holder, agent)
 
     def _hear_adopted(self, version: int, part: int) -> None:
         self.here.versions.adopt(part, version)
