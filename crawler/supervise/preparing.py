@@ -16,7 +16,7 @@ from crawler import __version__
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.going_on import how_to_run_machine
-from crawler.disk.layout import ClusterPlace, Layout, read_layout, write_layout
+from crawler.disk.layout import Layout, read_layout, write_layout
 from crawler.disk.unlocking import locked_to_run
 from crawler.library.opening import check_is_no_part
 from crawler.operate.begun import has_begun, has_other_rules, is_unbegun
@@ -102,7 +102,11 @@ def lock_parts(
     with locked_to_run(path) as directory:
         before = read_layout(path)
         if before is not None and before.cluster is not None:
-            raise DirectoryRefused(_on_many_machines(path, before.cluster))
+            # Without leases, another machine could run the same part.
+            raise DirectoryRefused(
+                f"{path} has parts of a crawl on many machines, and runs only while it holds their leases: "
+                f"`{how_to_run_machine(path, before.cluster)}`"
+            )
         if before is not None:
             for pause_s in waits_for_parts(before.directories(path), on_wait):
                 time.sleep(pause_s)
@@ -126,14 +130,6 @@ def _is_refused_start(directory: CrawlDirectory, before: Layout | None, loaded: 
     if has_begun(path, before, config):
         return False
     return not _has_number(before, loaded) or has_other_rules(path, before, config)
-
-
-def _on_many_machines(path: Path, cluster: ClusterPlace) -> str:
-    """Without leases, another machine could run the same part."""
-    return (
-        f"{path} has parts of a crawl on many machines, and runs only while it holds their leases: "
-        f"`{how_to_run_machine(path, cluster)}`"
-    )
 
 
 def waits_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> Iterator[float]:

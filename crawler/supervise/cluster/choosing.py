@@ -17,7 +17,9 @@ def choose(cluster: Cluster, here: Mapping[int, int], *, max_parts: int, name: s
     free = [
         state.number
         for state in cluster.parts
-        if state.number not in here and cluster.may_make(state.number) and _is_free(cluster, state.number, name)
+        if state.number not in here
+        and cluster.may_make(state.number)
+        and (state.lease is None or state.lease.holder == name)
     ]
     free.sort(key=lambda part: (not _is_held_by(cluster, part, name), _rank(name, part)))
     yield from (Wanted(part=part, makes=True) for part in free[: max_parts - len(own)])
@@ -26,10 +28,6 @@ def choose(cluster: Cluster, here: Mapping[int, int], *, max_parts: int, name: s
 def _is_held_by(cluster: Cluster, part: int, name: str) -> bool:
     lease = cluster.parts[part].lease
     return lease is not None and lease.holder == name
-
-
-def _is_free(cluster: Cluster, part: int, name: str) -> bool:
-    return cluster.parts[part].lease is None or _is_held_by(cluster, part, name)
 
 
 def _rank(name: str, part: int) -> bytes:

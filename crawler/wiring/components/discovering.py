@@ -169,6 +169,7 @@ def _discovery(loaded: Loaded, sites: Sites, urls: UrlReader, scope: Scope) -> D
 
 def _scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
     scope, reach = loaded.config.scope, sites.each(_reach)
+    of_seeds = (port_of(seed.site) for seed in seeds)
     for alone in sites.alone():
         _reach(alone)  # refuses an invalid pattern now, not when the first link leads there
     return Scope(
@@ -176,16 +177,10 @@ def _scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
         seeds=seeds,
         reach=reach.everywhere or reach.of,
         offsite_embeds=scope.offsite_embeds,
-        ports=_ports(loaded, seeds),
+        ports=Ports([*scope.ports, *(port for port in of_seeds if port is not None)]),
         places=_places(loaded, "scope.places", scope.places, scope.place_files),
         exclude_places=_places(loaded, "scope.exclude_places", scope.exclude_places, scope.exclude_place_files),
     )
-
-
-def _ports(loaded: Loaded, seeds: Sequence[Target]) -> Ports:
-    """The ports that may be crawled: those of the configuration, and those of the seeds."""
-    of_seeds = (port_of(seed.site) for seed in seeds)
-    return Ports([*loaded.config.scope.ports, *(port for port in of_seeds if port is not None)])
 
 
 def _reach(loaded: Loaded) -> Reach:
