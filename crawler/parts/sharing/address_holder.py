@@ -22,9 +22,8 @@ class AddressHolder:
     name = NAME
     messages = ToHolder
 
-    def __init__(self, *, grant_s: float = GRANT_S) -> None:
+    def __init__(self) -> None:
         self._holder = Holder()
-        self._grant_s = grant_s
         self._gate: GroupGate | None = None
         self._send: Send | None = None
         self._leaving: set[str] = set()
@@ -77,7 +76,7 @@ class AddressHolder:
         if group is not None and self._gate is not None:
             self._gate.open_group(group)
             if isinstance(message, Granted):
-                asyncio.get_running_loop().call_later(self._grant_s, self._decline, group)
+                asyncio.get_running_loop().call_later(GRANT_S, self._decline, group)
         self._flush()
 
     def close(self) -> None:

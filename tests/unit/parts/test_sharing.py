@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from crawler.parts.reservations import Granted, Register, Release, Reserve, Shared
-from crawler.parts.sharing.address_holder import AddressHolder
+from crawler.parts.sharing.address_holder import GRANT_S, AddressHolder
 from crawler.testing.loops import in_virtual_time, run_in_virtual_time
 from frontier import Allowance
 from frontier.upkeep.part_checks import check_parts
@@ -233,14 +233,14 @@ class OpenGate:
 
 @in_virtual_time
 async def test_a_grant_that_a_part_does_not_use_is_given_back() -> None:
-    holder, sent, address = AddressHolder(grant_s=5.0), list[object](), "ip 192.0.2.1"
+    holder, sent, address = AddressHolder(), list[object](), "ip 192.0.2.1"
     holder.watch(OpenGate())
     holder.connect(sent.append)
     assert not holder.begin(address, now=0.0)
     holder.receive(Shared(address))
     assert not holder.begin(address, now=0.0)
     holder.receive(Granted(address))
-    await asyncio.sleep(4.9)
+    await asyncio.sleep(GRANT_S - 0.1)
     assert sent[1:] == [Register(address), Reserve(address)]
     await asyncio.sleep(0.2)
     assert sent[3:] == [Release(address, 0.0)]
