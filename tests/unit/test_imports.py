@@ -56,6 +56,11 @@ def test_importing_a_package_loads_no_package_above_it(module: str, ours: set[st
     assert loaded_by_importing(module, repository) & {"config", "crawler", "frontier", "visited"} == ours
 
 
+@pytest.mark.parametrize("module", ["crawler.operate.opening", "crawler.operate.report.making"])
+def test_what_reads_a_stored_crawl_loads_nothing_that_asks_servers(module: str, repository: Path) -> None:
+    assert "aiohttp" not in loaded_by_importing(module, repository)
+
+
 def test_the_concrete_frontier_is_what_loads_leveldb(repository: Path) -> None:
     assert "plyvel" in loaded_by_importing("frontier.leveldb.store", repository)
 

@@ -30,7 +30,6 @@ from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.ports import Ports, port_of
 from crawler.url.seeds import read_seed
 from crawler.url.urls import BadUrl, Target, UrlReader, site_of
-from crawler.wiring import seeding
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import guarded_rule
 from crawler.wiring.plugins.kinds import CANONICAL_RULE
@@ -144,6 +143,8 @@ class Rules(NamedTuple):
 
 def rules_of(loaded: Loaded) -> Rules:
     """Reads all seeds, which takes seconds for a million. Raises `ConfigError`."""
+    from crawler.wiring import seeding  # noqa: PLC0415 - it loads what asks servers; many commands do without
+
     urls, sites = url_reader(loaded), Sites(loaded)
     found = _scope(loaded, sites, seeding.seeds(loaded, urls))
     return Rules(urls, found, _discovery(loaded, sites, urls, found))
