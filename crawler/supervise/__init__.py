@@ -25,6 +25,5 @@ on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor 
     operating     answers commands for the whole crawl
     settings      changes the configuration of all parts, or of none
     part          what the process of a part does
-    part_answers  a part's answers to the question whether the crawl is complete
-    part_settings the settings of a part that runs
+    part_answers  what a part answers: whether the crawl is complete, and whether it can take over a configuration
 """

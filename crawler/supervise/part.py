@@ -45,8 +45,7 @@ from crawler.parts.line.messages import (
 )
 from crawler.parts.line.services import PartServices
 from crawler.parts.sharing.configuration_taker import ConfigurationTaker
-from crawler.supervise.part_answers import PartAnswers
-from crawler.supervise.part_settings import PartSettings
+from crawler.supervise.part_answers import PartAnswers, PartSettings
 from crawler.supervise.preparing import wait_until_free
 from crawler.wiring.additions import Additions
 from crawler.wiring.components.exchanging import open_exchange
