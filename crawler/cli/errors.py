@@ -20,7 +20,7 @@ from crawler.control.client import NoAnswer
 from crawler.copies.folder import CopyRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.free_space import DISK_IS_FULL
-from crawler.disk.permissions import found_instead, instead_of_denied
+from crawler.disk.permissions import found_instead, instead_of_denied, why_missing
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused
@@ -98,6 +98,8 @@ def error_text(error: BaseException) -> str:
             is_there = isinstance(error, FileExistsError) and Path(place).is_dir()
             is_folder = isinstance(error, IsADirectoryError)
             text = text if is_there else found_instead(Path(place), is_folder=is_folder)
+        if isinstance(error, FileNotFoundError) and isinstance(place, str):
+            text = why_missing(Path(place)) or text
         if error.errno == errno.EIO:
             text += "; the log of the kernel says which disk failed, and what was saved is kept"
         if error.errno == errno.EROFS:

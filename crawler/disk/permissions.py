@@ -17,7 +17,7 @@ from crawler.codes.full_disk import DISK_FULL
 def why_no_place(directory: Path, folders: Sequence[Path], *, is_foreign: bool) -> str | None:
     """Say why a directory can't be a crawl's, with folders in it that need not exist; None if it can. What is in one
     that `is_foreign` may be anything."""
-    if missing := next(filter(None, map(_why_missing, (directory, *folders))), None):
+    if missing := next(filter(None, map(why_missing, (directory, *folders))), None):
         return missing
     files = [path for path in folders if not is_foreign and path.exists() and not path.is_dir()]
     then = "move it away, then run the same command again"
@@ -42,7 +42,7 @@ def _is_pipe(entry: os.DirEntry[str]) -> bool:
         return False  # a link that leads nowhere: only who reads it needs to know
 
 
-def _why_missing(folder: Path) -> str | None:
+def why_missing(folder: Path) -> str | None:
     """For people; None unless it is a link to another disk, which is not there."""
     if not folder.is_symlink() or folder.exists():
         return None

@@ -39,6 +39,8 @@ _Place = tuple[int, int]
 
 OnDamage = Callable[[Path, int, str], None]
 """Called for a line that can't be decoded, with the file, the byte offset, and the reason."""
+OnUnread = Callable[[Path, OSError], None]
+"""Called for a file that can't be read, or not to its end, with the reason."""
 
 
 class RecordSink:
@@ -150,13 +152,18 @@ def extents_now(*directories: Path) -> Extents:
 
 
 def read_extents(
-    kind: type[_Kind], extents: Extents, *, last_only: bool = False, on_damage: OnDamage | None = None
+    kind: type[_Kind],
+    extents: Extents,
+    *,
+    last_only: bool = False,
+    on_damage: OnDamage | None = None,
+    on_unread: OnUnread | None = None,
 ) -> Iterator[_Kind]:
     """The records that were written by that moment, as `read_records` gives them. A `kind` with few fields is read
-    faster than a `PageRecord`."""
+    faster than a `PageRecord`. Raises `OSError` for a file that can't be read, unless `on_unread` is told of it."""
     decoder = msgspec.json.Decoder(kind)
     last = _last_copies(extents, decoder) if last_only else {}
-    for place, record in _read_files(extents, decoder, on_damage or _log_damage):
+    for place, record in _read_files(extents, decoder, on_damage or _log_damage, on_unread):
         if last.get(record.number, place) == place:
             yield record
 
@@ -164,7 +171,7 @@ def read_extents(
 def _sizes(files: Iterable[Path]) -> Iterator[tuple[Path, int]]:
     for path in files:
         with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
-            yield path, path.stat().st_size
+            yield path, (path.stat() if path.exists() else path.lstat()).st_size  # who reads a dangling link is told
 
 
 def find_record(directory: Path, number: int) -> PageRecord | None:
@@ -235,17 +242,23 @@ def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
 
 
 def _read_files(
-    extents: Extents, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage
+    extents: Extents, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage, on_unread: OnUnread | None
 ) -> Iterator[tuple[_Place, _Kind]]:
     """The records of the files of each directory, and where they are. A running crawl may delete old files."""
     number = 0
     for of_one in extents:
         for path, size in of_one:
             number += 1
-            with suppress(FileNotFoundError):
-                may_be_torn = path == of_one[-1][0]
+            may_be_torn = path == of_one[-1][0]
+            try:
                 for offset, record in _read_file(path, size, decoder, on_damage, may_be_torn=may_be_torn):
                     yield (number, offset), record
+            except OSError as error:
+                if isinstance(error, FileNotFoundError) and not path.is_symlink():
+                    continue
+                if on_unread is None:
+                    raise
+                on_unread(path, error)
 
 
 def _read_file(
@@ -269,7 +282,7 @@ def _last_copies(extents: Extents, decoder: msgspec.json.Decoder[_Kind]) -> dict
     """Where the last copy of a record is, for the few numbers that occur more than once."""
     met = NumberSet()
     last: dict[int, _Place] = {}
-    for place, record in _read_files(extents, decoder, lambda *_: None):  # the second pass reports damage
+    for place, record in _read_files(extents, decoder, lambda *_: None, lambda *_: None):  # the second pass reports
         if not met.add(record.number):
             last[record.number] = place
     return last

@@ -1,7 +1,7 @@
 """Reads the archives that `warc` has written, as far as they are intact."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -83,24 +83,40 @@ class DamagedPart(msgspec.Struct, frozen=True):
     end: int
 
 
-def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False) -> Iterator[Capture | DamagedPart]:
+def captures(
+    directory: Path,
+    *,
+    full_blocks: bool,
+    with_exchanges: bool = False,
+    on_unread: Callable[[Path, OSError], None] | None = None,
+) -> Iterator[Capture | DamagedPart]:
     """The records of pages in a directory, in the order written, without the torn end of an open file.
 
     With `full_blocks`, each has its complete block, so memory is bounded by the largest body; otherwise at most 512
-    KiB. Only `with_exchanges` there are also those that belong to no page.
+    KiB. Only `with_exchanges` there are also those that belong to no page. Raises `OSError` for a file that can't be
+    read, unless `on_unread` is told of it.
     """
     for path in archives(directory):
-        with path.open("rb") as file:
-            for found in members(
-                file, is_ours=is_ours, may_follow=may_follow, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES
-            ):
-                if isinstance(found, GzipMember):
-                    capture = _capture(found.content)
-                    del found  # as large as the capture
-                    if capture is not None and (with_exchanges or capture.purpose is None):
-                        yield capture
-                elif not (found.torn and path.suffix == OPEN):
-                    yield DamagedPart(path, found.start, found.end)
+        try:
+            yield from _captures_in(path, full_blocks=full_blocks, with_exchanges=with_exchanges)
+        except OSError as error:
+            if on_unread is None:
+                raise
+            on_unread(path, error)
+
+
+def _captures_in(path: Path, *, full_blocks: bool, with_exchanges: bool) -> Iterator[Capture | DamagedPart]:
+    with path.open("rb") as file:
+        for found in members(
+            file, is_ours=is_ours, may_follow=may_follow, max_bytes=sys.maxsize if full_blocks else HEAD_BYTES
+        ):
+            if isinstance(found, GzipMember):
+                capture = _capture(found.content)
+                del found  # as large as the capture
+                if capture is not None and (with_exchanges or capture.purpose is None):
+                    yield capture
+            elif not (found.torn and path.suffix == OPEN):
+                yield DamagedPart(path, found.start, found.end)
 
 
 def captures_at(path: Path, offset: int, *, max_bytes: int) -> Iterator[Capture]:

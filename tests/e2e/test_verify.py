@@ -57,6 +57,14 @@ def only_problem(crawl: Path) -> str:
     return f"{problem['kind']}: {problem['message']}"
 
 
+def in_its_place(path: Path, what: str) -> None:
+    path.rename(path.parent.parent / path.name)
+    if what == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/mnt/disk-that-is-not-there/file")
+
+
 # what to damage
 
 
@@ -196,6 +204,44 @@ def test_a_damaged_index_of_an_earlier_crawl_is_told_beside_all_else(crawl: Path
     assert damaged["where"] == str(index)
     assert "this earlier crawl can't be read: " in damaged["message"]
     assert any("the earlier crawls do not have" in each["message"] for each in problems)
+
+
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_each_file_that_cannot_be_read_is_told_and_all_others_are_compared(crawl: Path, what: str) -> None:
+    change_table(crawl, "DELETE FROM pages WHERE number = 3")
+    [archive], [records] = crawl.glob("warc/*.warc.gz"), crawl.glob("records/*.jsonl")
+    in_its_place(archive, what)
+    in_its_place(records, what)
+    report = verify(crawl)
+    told = [(problem["kind"], problem["where"]) for problem in report["problems"]]
+    assert told[:2] == [("unread", str(records)), ("unread", str(archive))]
+    assert [kind for kind, _ in told[2:]] == ["missing"]
+    assert report["problems"][2]["message"].startswith("number 3 is done, and is missing in the sink sqlite")
+    why = {"folder": "it can't be read now: Is a directory", "link": "which is missing: mount its disk"}
+    assert all(why[what] in problem["message"] for problem in report["problems"][:2])
+    for path in (archive, records):
+        path.rmdir() if what == "folder" else path.unlink()
+        (crawl / path.name).rename(path)
+    assert invoke("inspect", crawl, "verify", "--repair").return_value == COMPLETE
+
+
+def test_an_index_that_cannot_be_read_is_told(crawl: Path) -> None:
+    [index] = crawl.glob("warc/*.cdxj")
+    in_its_place(index, "folder")
+    assert only_problem(crawl).startswith(
+        "unread: it can't be read now: Is a directory. What it holds was not compared"
+    )
+
+
+@pytest.mark.parametrize("command", ["report", "diff --since 1d", "inspect fsck", "export --format csv --to -"])
+def test_records_on_a_disk_that_is_not_mounted_are_not_taken_for_deleted(crawl: Path, command: str) -> None:
+    [records] = crawl.glob("records/*.jsonl")
+    in_its_place(records, "link")
+    name, *words = command.split()
+    ended = command_here(name, str(crawl), *words)
+    assert_told(
+        ended, FAILED, f"{records} is a link to /mnt/disk-that-is-not-there/file, which is missing: mount its disk"
+    )
 
 
 def test_what_the_ledger_has_lost_is_found_and_queued_again_under_new_numbers(crawl: Path) -> None:

@@ -4,6 +4,7 @@
     newer_output     at each start: fetches pages again that were written but not settled
     reconciliation   compares ledger and output, for `inspect fsck`
     verification     compares them record by record, and with the tables of sinks, for `inspect verify`
+    rewriting        writes to the tables what they lack
     indexes          compares the indexes of archives with these
     setting_aside    moves damaged bytes out of the output
     facts            what they tell about each number, side by side

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawler.status import number_of
+from crawler.wiring.recovery.setting_aside import unread_file
 from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, make_index
 from frontier.descriptor import Problem
 
@@ -22,16 +23,25 @@ def index_problems(directory: Path) -> Iterator[Problem]:
     that were open. Takes the same memory for an index of any length; one that is wrong is read several times if it is
     long."""
     for archive in _indexed(directory):
-        # Nothing is taken back in an archive that is complete, so its lines are all true.
-        expected, found = _sum_of(lines_of(archive)), _sum_of(_lines_in(index_of(archive)))
-        is_sorted = all(before <= line for before, line in pairwise(_lines_in(index_of(archive))))
-        if not is_sorted or expected != found:
-            lacking, foreign = _differences(archive, passes=1 + max(expected[0], found[0]) // _AT_ONCE)
-            message = (
-                f"it lacks {number_of(lacking, 'capture')}, and has {number_of(foreign, 'line')} that its archive does "
-                "not bear out"
-            )
-            yield Problem("index", str(index_of(archive)), f"{message}; `verify --repair` makes it anew")
+        try:
+            message = _difference(archive)
+        except OSError as error:
+            if error.filename != str(archive):  # who reads the archive tells
+                yield unread_file(index_of(archive), error)
+        else:
+            if message is not None:
+                yield Problem("index", str(index_of(archive)), f"{message}; `verify --repair` makes it anew")
+
+
+def _difference(archive: Path) -> str | None:
+    # Nothing is taken back in an archive that is complete, so its lines are all true.
+    expected, found = _sum_of(lines_of(archive)), _sum_of(_lines_in(index_of(archive)))
+    is_sorted = all(before <= line for before, line in pairwise(_lines_in(index_of(archive))))
+    if is_sorted and expected == found:
+        return None
+    lacking, foreign = _differences(archive, passes=1 + max(expected[0], found[0]) // _AT_ONCE)
+    lines = f"{number_of(foreign, 'line')} that its archive does not bear out"
+    return f"it lacks {number_of(lacking, 'capture')}, and has {lines}"
 
 
 def _lines_in(index: Path) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.permissions import why_missing
 from crawler.write.cdxj.making import OPEN
 from crawler.write.record_tails import mend_records
 from crawler.write.records import record_files
@@ -45,6 +46,13 @@ def unread(name: str, error: OSError, *, has_files: bool) -> Problem:
         f"the sink can't be {what} now, so nothing of it was compared: {error}. {do.capitalize()}, then verify again"
     )
     return Problem("unread", name, message)
+
+
+def unread_file(path: Path, error: OSError) -> Problem:
+    """The problem that a file of the output can't be read, or not to its end: another disk may have what it holds."""
+    why = why_missing(path) or f"it can't be read now: {error.strerror or error}"
+    what = "What it holds was not compared: see that it can be read, then verify again"
+    return Problem("unread", str(path), f"{why}. {what}")
 
 
 def move_damage_aside(path: Path) -> list[Path]:

@@ -1,22 +1,20 @@
 """Proves, record by record, that ledger, records, archive and the tables of sinks agree."""
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Final
-
-import msgspec
 
 from config import Loaded
 from crawler.discover.marks import names_after_redirects, names_of_checks
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import digest_of_capture
-from crawler.page import LinkKind, body_digest
+from crawler.page import LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.page.number_set import NumberSet
-from crawler.seams import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.bodies import add_earlier_bodies, referred_by
@@ -24,9 +22,9 @@ from crawler.wiring.recovery.facts import Fact, Facts, Source, Told
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.reconciliation import COPYLESS, MAIN_KINDS, REFETCH, UNARCHIVED_REASONS, fact_of
-from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread
-from crawler.write.descriptor import LeavesOut, LeftOut
-from crawler.write.records import read_records
+from crawler.wiring.recovery.rewriting import Repaired, write_again
+from crawler.wiring.recovery.setting_aside import damaged, is_set_aside, unread, unread_file
+from crawler.write.records import OnUnread, extents_now, read_extents
 from crawler.write.warc_reader import Capture, captures
 from frontier import Damaged, LedgerReads, NumberReads, UrlState
 from frontier.descriptor import Problem
@@ -37,23 +35,6 @@ _ARCHIVE: Final = "the archive"
 _UNNAMED: Final = f"{_ARCHIVE} does not have; if an earlier crawl has it, name that in output.dedupe_against"
 _NUMBERS: Final = 1 << 64
 _REWRITE: Final = "; `verify --repair` writes it again from the records"
-AT_ONCE: Final = 500
-"""Pages that are written to a sink at the same time."""
-
-
-class Repaired(msgspec.Struct):
-    """What was written again to a sink. Counts of pages."""
-
-    written: int = 0
-    refused: int = 0
-    """Those that its database does not take are not written."""
-    first: LeftOut | None = None
-    """The first of them."""
-
-    def note_refused(self, page: LeftOut) -> None:
-        self.written -= 1
-        self.refused += 1
-        self.first = self.first or page
 
 
 class Verification:
@@ -74,6 +55,8 @@ class Verification:
         self._exchanges = 0
         self._unread: set[int] = set()
         """Sinks that could not be read. Nothing follows from what they did not tell."""
+        self._read_in_part: set[int] = set()
+        """Of records and archive those with files that could not be read. What they lack may stand there."""
         self._shared: set[int] = set()
         """Sinks to which all parts write, on all machines."""
         self._names: dict[int, str] = {}
@@ -132,17 +115,9 @@ class Verification:
                 name = _name_of(sink)
                 if name in wanted and sink.open_to_repair is not None and output.records.is_dir():
                     async with sink.open_to_repair() as opened:
-                        await self._write_again(opened, wanted[name], output, repaired[name])
+                        is_wanted = partial(self._facts.is_wanted, wanted[name])
+                        await write_again(opened, output.records, is_wanted, repaired[name])
         return repaired
-
-    async def _write_again(self, sink: Sink, source: int, output: CrawlDirectory, repaired: Repaired) -> None:
-        if isinstance(sink, LeavesOut):
-            sink.tell_refusals(repaired.note_refused)
-        records = read_records(output.records, last_only=True)
-        wanted = (record for record in records if self._facts.is_wanted(source, record.number))
-        while batch := list(islice(wanted, AT_ONCE)):
-            await asyncio.gather(*(sink.write(None, record) for record in batch))
-            repaired.written += len(batch)
 
     def close(self) -> None:
         self._facts.close()
@@ -168,17 +143,22 @@ class Verification:
 
     def _read_records(self) -> Iterator[Problem]:
         directories = [each.records for each in self._outputs if each.records.is_dir()]
-        records = read_records(*directories, on_damage=self._facts.add_unreadable)
-        self._facts.add(Source.RECORDS, map(fact_of, records))
+        problems, on_unread = self._unread_files(Source.RECORDS)
+        on_damage, extents = self._facts.add_unreadable, extents_now(*directories)
+        read = read_extents(PageRecord, extents, on_damage=on_damage, on_unread=on_unread)
+        self._facts.add(Source.RECORDS, map(fact_of, read))
+        yield from problems
         for path, offset, why in self._facts.unreadable():
             yield damaged(path, f"the line at byte {offset} can't be read: {why}")
-        is_all_there = self.others.has_nothing and not self._pruned_of(Source.RECORDS)
+        is_all_there = self._is_all_here(Source.RECORDS) and not self._pruned_of(Source.RECORDS)
         for number, url in self._facts.without_copy(Source.RECORDS) if is_all_there else ():
             yield Problem("records", url, f"number {number} says that the page has not changed, and {COPYLESS}")
 
     def _read_archive(self) -> Iterator[Problem]:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]
-        for found in chain.from_iterable(captures(each, full_blocks=True, with_exchanges=True) for each in directories):
+        problems, on_unread = self._unread_files(Source.ARCHIVE)
+        read = partial(captures, full_blocks=True, with_exchanges=True, on_unread=on_unread)
+        for found in chain.from_iterable(map(read, directories)):
             if not isinstance(found, Capture):
                 yield damaged(str(found.path), f"bytes {found.start} to {found.end} can't be read")
             elif found.kind in MAIN_KINDS:
@@ -186,18 +166,20 @@ class Verification:
             elif found.kind == "conversion" and found.purpose is None:
                 # A rendered page: its record tells of the document, and not of what the server sent.
                 self._facts.replace_archived_digest(found.number, digest_of_capture(found))
+        yield from problems
         yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
         earlier = self._loaded.config.output.dedupe_against
         yield from add_earlier_bodies(self._facts, earlier)
+        is_all_read = Source.ARCHIVE not in self._read_in_part
         nobody = f"{_ARCHIVE} and the earlier crawls do not have" if earlier else _UNNAMED
-        for number, url in self._facts.dangling(Source.ARCHIVE):
+        for number, url in self._facts.dangling(Source.ARCHIVE) if is_all_read else ():
             yield Problem("archive", url, f"number {number} refers to a body that {nobody}")
-        for number, url in self._facts.without_copy(Source.ARCHIVE) if self.others.has_nothing else ():
+        for number, url in self._facts.without_copy(Source.ARCHIVE) if self._is_all_here(Source.ARCHIVE) else ():
             message = f"number {number} says that the page has not changed, and {_ARCHIVE} has no body of it"
             yield Problem("archive", url, message)
         is_moved = any(is_set_aside(path) for each in directories for path in each.iterdir())
-        for _, url in self._facts.dangling(Source.EXCHANGES):
+        for _, url in self._facts.dangling(Source.EXCHANGES) if is_all_read else ():
             if is_moved:
                 self.bodiless += 1
             else:
@@ -254,7 +236,8 @@ class Verification:
         lacks = REFETCH if source < Source.FIRST_SINK else of_sink
         differs = "" if is_archive else lacks  # `fsck` reads no bodies
         pruned = self._pruned_of(source)
-        for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
+        missing = self._facts.missing(source, among=teller, archived_only=is_archive)
+        for number, url, state in missing if source not in self._read_in_part else ():
             if number in pruned or (source not in self._shared and self.others.excuse(number)):
                 continue
             who = f"number {number}" if number > 0 else "it"
@@ -273,6 +256,19 @@ class Verification:
                 if source < Source.FIRST_SINK and self._has_lost(number):
                     message = f"number {number} is in {name}, and is missing in {_LEDGER}{REFETCH}"
                     yield Problem("missing", url, message)
+
+    def _unread_files(self, source: int) -> tuple[list[Problem], OnUnread]:
+        """A list of problems, and what adds files to it that can't be read."""
+        problems: list[Problem] = []
+
+        def add(path: Path, error: OSError) -> None:
+            self._read_in_part.add(source)
+            problems.append(unread_file(path, error))
+
+        return problems, add
+
+    def _is_all_here(self, source: int) -> bool:
+        return self.others.has_nothing and source not in self._read_in_part
 
     def _pruned_of(self, source: int) -> NumberSet:
         if source == Source.RECORDS:
