@@ -3,6 +3,7 @@
     changing   pause, resume, set, reload, checkpoint; keeps the files as they are, for a copy
     queues     retire, unretire, budget; the list of queues
     urls       add, forget; what is known about a URL and its visits
+    added      notes URLs that are added, and enqueues them again in a rebuild
     selecting  recrawl, and forget by host or pattern
     noting     which recrawls and added URLs may still wait, for a rebuild
     hosts      which hosts are served, and why each waits; what was refused on them, and what robots.txt files said

@@ -4,7 +4,7 @@ which the output only tells when they were visited last. And the URLs that someb
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,8 +18,9 @@ from crawler.files.content import read_file
 from crawler.files.folders import sync_directory
 from crawler.files.replacing import naming, replace_file
 from crawler.operate.refused import Refused
-from frontier import LedgerEntry, UrlState
+from frontier import LedgerEntry, Numbering, UrlState
 from frontier.descriptor import Durability
+from frontier.state import FrontierState
 
 _MOST: Final = 100
 """So that who recrawls host by host, and never comes to an end, has no file that grows for ever."""
@@ -33,10 +34,20 @@ class Added(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that were added, and when, in seconds since 1970."""
 
     at: float
+    number: int | None = None
+    """The next number that the frontier gave then; None if it does not tell that. A URL that had no answer has no other
+    sign that it was tried since."""
     request: Add
 
 
-def note_recrawl(path: Path, request: Recrawl, *, is_first: bool) -> None:
+class Recrawled(msgspec.Struct, frozen=True, kw_only=True):
+    """A recrawl, and the next number as above."""
+
+    number: int | None = None
+    request: Recrawl
+
+
+def note_recrawl(path: Path, request: Recrawl, *, number: int | None, is_first: bool) -> None:
     """Add a recrawl, before its pages are queued. It takes the place of an earlier one that selects the same.
     `is_first` says that no page waits: those before are through. Raises `Refused`."""
     which = request.which
@@ -45,28 +56,25 @@ def note_recrawl(path: Path, request: Recrawl, *, is_first: bool) -> None:
     noted = msgspec.structs.replace(request, which=msgspec.structs.replace(which, before=moment), after="")
     before = [] if is_first else read_recrawls(path)
     try:
-        _write(path, [*before, noted])
+        _write(path, [*before, Recrawled(number=number, request=noted)])
     except OSError as error:
         raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
 
 
-def note_added(path: Path, request: Add, *, is_first: bool, durability: Durability) -> None:
+def note_added(path: Path, urls: Sequence[Added], *, is_first: bool, durability: Durability) -> None:
     """Note URLs, before they are queued. `is_first` says that no URL waits: those before are through. Raises
-    `Refused`."""
-    try:
-        path.parent.mkdir(exist_ok=True)
-        with naming(path), path.open("wb" if is_first else "ab") as file:
-            # A line begins with its end, so that one that a crash has cut does no harm to the next.
-            file.write(b"\n" + _encode(Added(at=time.time(), request=request)))
-            file.flush()
-            if durability == "power":
-                os.fsync(file.fileno())
-                sync_directory(path.parent)
-        if path.stat().st_size > _MOST_BYTES:
-            _, _, newer = read_file(path)[-_MOST_BYTES // 2 :].partition(b"\n")
-            replace_file(path, newer)
-    except OSError as error:
-        raise Refused(f"not all was queued, because that can't be noted: {error}; then add it again") from error
+    `OSError`."""
+    path.parent.mkdir(exist_ok=True)
+    with naming(path), path.open("wb" if is_first else "ab") as file:
+        # A line begins with its end, so that one that a crash has cut does no harm to the next.
+        file.writelines(b"\n" + _encode(each) for each in urls)
+        file.flush()
+        if durability == "power":
+            os.fsync(file.fileno())
+            sync_directory(path.parent)
+    if path.stat().st_size > _MOST_BYTES:
+        _, _, newer = read_file(path)[-_MOST_BYTES // 2 :].partition(b"\n")
+        replace_file(path, newer)
 
 
 def divide_noted(sources: Iterable[CrawlDirectory], targets: Iterable[CrawlDirectory]) -> None:
@@ -83,12 +91,13 @@ def divide_noted(sources: Iterable[CrawlDirectory], targets: Iterable[CrawlDirec
             replace_file(target.added, b"\n".join(lines))
 
 
-def _write(path: Path, recrawls: Iterable[Recrawl]) -> None:
+def _write(path: Path, recrawls: Iterable[Recrawled]) -> None:
     """Of several that select the same, the latest holds: it includes the others."""
-    latest: dict[tuple[object, ...], Recrawl] = {}
+    latest: dict[tuple[object, ...], Recrawled] = {}
     for each in recrawls:
-        same = latest.pop(_kind(each), each)
-        latest[_kind(each)] = max(same, each, key=lambda recrawl: recrawl.which.before or 0.0)
+        kind = _kind(each.request)
+        same = latest.pop(kind, each)
+        latest[kind] = max(same, each, key=lambda recrawled: recrawled.request.which.before or 0.0)
     path.parent.mkdir(exist_ok=True)
     replace_file(path, msgspec.json.encode([*latest.values()][-_MOST:]))
 
@@ -103,10 +112,10 @@ def read_added(path: Path) -> list[Added]:
     return found
 
 
-def read_recrawls(path: Path) -> list[Recrawl]:
+def read_recrawls(path: Path) -> list[Recrawled]:
     """Those that were noted. A file that is damaged has none: what they had queued is then lost by a rebuild alone."""
     try:
-        return msgspec.json.decode(read_file(path), type=list[Recrawl])
+        return msgspec.json.decode(read_file(path), type=list[Recrawled])
     except (*UNREADABLE, OSError):
         return []
 
@@ -115,6 +124,16 @@ def is_since(entry: LedgerEntry, moment: float, now: float) -> bool:
     """Whether the last visit was since a moment. One in the future was before the clock was set back. Of a URL that
     waits nobody knows it."""
     return entry.state is not UrlState.PENDING and moment <= (entry.fetched_at or entry.found_at) <= now
+
+
+def next_number(state: FrontierState) -> int | None:
+    return state.next_number if isinstance(state, Numbering) else None
+
+
+def has_number_since(entry: LedgerEntry, number: int | None) -> bool:
+    """Whether a URL was queued when or since this was the next number. One that another crawl has settled was not: it
+    has a number of the rebuild."""
+    return number is not None and entry.number >= number and not entry.elsewhere
 
 
 def _kind(request: Recrawl) -> tuple[object, ...]:

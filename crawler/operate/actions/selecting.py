@@ -12,7 +12,7 @@ from config import Loaded
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
 from crawler.discover.scope import pattern_search
-from crawler.operate.actions.noting import is_since, note_recrawl
+from crawler.operate.actions.noting import Recrawled, has_number_since, is_since, next_number, note_recrawl
 from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recrawling
@@ -37,18 +37,18 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
     frontier = await recrawling(crawl)
     ledger = ledger_reads(crawl)
-    queue = _queued_again(crawl.loaded, frontier, UrlsAgain(crawl.loaded, crawl.rules.discovery), request)
+    queue = _queued_again(crawl.loaded, frontier, UrlsAgain(crawl.loaded, crawl.rules.discovery), Recrawled(request=request))
     if not request.after:
         stats = crawl.status().frontier
         is_first = not (stats.queued or stats.retired or stats.in_process)
-        note_recrawl(crawl.directory.recrawls, request, is_first=is_first)
+        note_recrawl(crawl.directory.recrawls, request, number=next_number(crawl.state), is_first=is_first)
     return await queue(ledger, request.after)
 
 
-async def recrawl_noted(loaded: Loaded, ledger: LedgerReads, frontier: Recrawling, noted: Sequence[Recrawl]) -> int:
+async def recrawl_noted(loaded: Loaded, ledger: LedgerReads, frontier: Recrawling, noted: Sequence[Recrawled]) -> int:
     """Enqueue again what earlier recrawls have, as far as it was not visited since. Returns how many URLs these are."""
     taken, again = 0, UrlsAgain(loaded)
-    for each in sorted(noted, key=lambda each: not each.whole):  # the first one says how a page is asked for
+    for each in sorted(noted, key=lambda each: not each.request.whole):  # the first one says how a page is asked for
         with suppress(Refused):  # somebody has changed the file: no reason to keep a crawl from being rebuilt
             queue = _queued_again(loaded, frontier, again, each)
             after: str | None = ""
@@ -58,16 +58,18 @@ async def recrawl_noted(loaded: Loaded, ledger: LedgerReads, frontier: Recrawlin
     return taken
 
 
-def _queued_again(loaded: Loaded, frontier: Recrawling, again: UrlsAgain, request: Recrawl) -> _Piece:
-    """A function that enqueues a piece of the URLs of a request again, from a place of the ledger on. Raises
+def _queued_again(loaded: Loaded, frontier: Recrawling, again: UrlsAgain, recrawled: Recrawled) -> _Piece:
+    """A function that enqueues a piece of the URLs of a recrawl again, from a place of the ledger on. Raises
     `Refused`."""
+    request = recrawled.request
 
     async def readmit(entries: Sequence[LedgerEntry]) -> int:
         urls = [url for entry in entries if (url := again.url(entry)) is not None]
         return await frontier.readmit(urls, whole=request.whole)
 
     def may_be_fetched(entry: LedgerEntry) -> bool:
-        return request.which.excluded or entry.state is not UrlState.EXCLUDED
+        may_be = request.which.excluded or entry.state is not UrlState.EXCLUDED
+        return may_be and not has_number_since(entry, recrawled.number)
 
     chosen = _Chosen(loaded, request.which, is_wanted=may_be_fetched)
     return lambda ledger, after: _work_on(ledger, chosen, after, readmit)

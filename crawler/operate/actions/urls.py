@@ -3,13 +3,12 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import accumulate
 from typing import Final
 
 import msgspec
 
-from config import Config, Loaded
+from config import Config
 from config.schema.recrawl import Recrawl
 from crawler.control.known_urls import UrlFound, UrlVisits, VisitForm
 from crawler.control.replies import Judged, JudgedUrl
@@ -17,8 +16,8 @@ from crawler.control.requests import Add
 from crawler.discover.marks import EXTERNAL
 from crawler.discover.scope import ScopeRefusal, pattern_search
 from crawler.disk.layout import part_at
+from crawler.operate.actions.added import AddedNotes, with_precedence
 from crawler.operate.actions.forms import moment, url_form
-from crawler.operate.actions.noting import Added, is_since, note_added
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, queue_reads
 from crawler.page import LinkKind, rfc3339
@@ -131,30 +130,22 @@ class _Adding:
     def __init__(self, crawl: OperatedCrawl, frontier: Frontier, request: Add) -> None:
         self._frontier = frontier
         self._request = request
-        self._notes = crawl.directory.added
         self._config = crawl.loaded.config
+        self._notes = AddedNotes(crawl.directory, crawl.state, self._config.frontier.durability)
         self._urls, self._scope, self._discovery = crawl.rules
         self._elsewhere = _elsewhere(crawl)
 
     async def add(self, texts: Sequence[str]) -> list[JudgedUrl]:
         read = [self._read(text) for text in texts]
         urls = [url for url in read if isinstance(url, CrawlUrl)]
-        before = [await self._frontier.status_of(url.canonical) for url in urls]
-        self._note([text for text, url in zip(texts, read, strict=True) if isinstance(url, CrawlUrl)], before)
+        try:
+            before = await self._notes.note(self._frontier, urls, self._request)
+        except OSError as error:
+            raise Refused(f"not all was queued, because that can't be noted: {error}; then add it again") from error
         await seeding.enqueue(self._frontier, urls, force=self._request.force)
         after = [await self._frontier.status_of(url.canonical) for url in urls]
         judged = iter([self._judge(*each) for each in zip(urls, before, after, strict=True)])
         return [next(judged) if isinstance(url, CrawlUrl) else url for url in read]
-
-    def _note(self, texts: Sequence[str], before: Sequence[LedgerEntry | None]) -> None:
-        """For a rebuild of the frontier, note those URLs that will wait because of this."""
-        force = self._request.force
-        urls = [text for text, entry in zip(texts, before, strict=True) if force or entry is None]
-        if urls:
-            stats = self._frontier.describe()
-            is_first = not (stats.pending or stats.retrying or stats.retired)
-            noted = msgspec.structs.replace(self._request, urls=urls)
-            note_added(self._notes, noted, is_first=is_first, durability=self._config.frontier.durability)
 
     def _read(self, text: str) -> CrawlUrl | JudgedUrl:
         try:
@@ -168,7 +159,7 @@ class _Adding:
             return JudgedUrl(url=url.url, outcome="refused", reason=why)
         if (elsewhere := self._elsewhere(url.queue_key)) is not None:
             return JudgedUrl(url=url.url, outcome="refused", reason=elsewhere)
-        return _with_precedence(url, self._request.precedence)
+        return with_precedence(url, self._request.precedence)
 
     def _judge(self, url: CrawlUrl, before: LedgerEntry | None, after: LedgerEntry | None) -> JudgedUrl:
         if after is None:
@@ -181,29 +172,6 @@ class _Adding:
         if self._request.force:
             return JudgedUrl(url=url.url, outcome="added", reason=f"again: {_settled(before)}")
         return JudgedUrl(url=url.url, outcome="known", reason=f"{_settled(before)}; with force it is fetched again")
-
-
-async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], *, owns: Callable[[str], bool]) -> int:
-    """Enqueue again what was added earlier, as far as it was not visited since. Returns how many URLs these are. `owns`
-    says whether the frontier has the queue with that key."""
-    discovery = discovering.rules_of(loaded).discovery
-    taken, now = 0, time.time()
-    for each in noted:
-        again: list[CrawlUrl] = []
-        for text in each.request.urls:
-            with suppress(ValueError):  # by the rules of today it is no URL
-                (url,) = discovery.seeds([text])
-                before = await frontier.status_of(url.canonical)
-                if owns(url.queue_key) and not (before is not None and is_since(before, each.at, now)):
-                    again.append(_with_precedence(url, each.request.precedence))
-        # What is settled although it was new then had been forgotten.
-        taken += await seeding.enqueue(frontier, again, force=True)
-        await asyncio.sleep(0)
-    return taken
-
-
-def _with_precedence(url: CrawlUrl, precedence: int | None) -> CrawlUrl:
-    return url if precedence is None else msgspec.structs.replace(url, precedence=precedence)
 
 
 def _settled(entry: LedgerEntry) -> str:

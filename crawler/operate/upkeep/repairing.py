@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.files.folders import delete_folders
+from crawler.operate.actions.added import add_noted
 from crawler.operate.actions.noting import read_added, read_recrawls
 from crawler.operate.actions.selecting import recrawl_noted
-from crawler.operate.actions.urls import add_noted
 from crawler.operate.upkeep.places import Place, Places, open_states, reconciliation
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend, lacks
@@ -158,6 +158,9 @@ class Repairing:
         """Queue what operators had queued, as far as it was not visited since."""
         count = 0
         recrawls, added = read_recrawls(place.directory.recrawls), read_added(place.directory.added)
+        # What is queued now has a number that tells when it is through, as that of the lost frontier did.
+        for number in (*(each.number for each in recrawls), *(each.number for each in added)):
+            await frontier.skip_numbers((number or 1) - 1)
         if recrawls and isinstance(frontier, Recrawling):
             count += await recrawl_noted(place.loaded, ledger, frontier, recrawls)
         if added:

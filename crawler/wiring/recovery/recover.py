@@ -83,19 +83,18 @@ async def recover(
         # Before URLs are queued, which would get these numbers.
         pruned = PrunedNumbers([sources.own])
         await frontier.skip_numbers(max(pruned.highest, output.settled.highest))
+        # At least the URLs are lost whose numbers no known URL has, at any of its visits that were not pruned.
+        stats = frontier.describe()
+        waiting = stats.admitted - stats.done - stats.failed - stats.excluded
+        unknown = output.count_unknown(pruned.of("records"))
+        unnamed = state.numbers_given - max(stats.admitted, output.settled.visits + waiting + unknown)
         # Before the links to these URLs, which have another precedence, and may be deeper.
         again = 0 if queue_again is None else await queue_again(frontier, state)
         for links in batches(output.links()):
             found += await frontier.add(counting.to_count(filter(None, links)))
             await asyncio.sleep(0)
         unread = output.unread(state)
-        lost = 0
-        if unread:
-            stats = frontier.describe()
-            # At least the URLs are lost whose numbers no known URL has, at any of its visits that were not pruned.
-            waiting = stats.admitted - stats.done - stats.failed - stats.excluded
-            named = max(stats.admitted, output.settled.visits + waiting + output.count_unknown(pruned.of("records")))
-            lost = max(lost_before - settled - found, state.numbers_given - named, 1)
+        lost = max(lost_before - settled - found, unnamed, 1) if unread else 0
         await frontier.set_lost(lost)
         return Recovered(
             records=output.settled.records,
@@ -104,7 +103,7 @@ async def recover(
             again=again,
             unread=unread,
             unread_elsewhere=len(output.owed),
-            pruned=output.count_unknown(pruned.of("records")),
+            pruned=unknown,
         )
 
 

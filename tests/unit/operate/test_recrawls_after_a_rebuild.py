@@ -13,14 +13,14 @@ from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_directories
 from crawler.operate.actions import noting
-from crawler.operate.actions.noting import note_added, note_recrawl, read_added, read_recrawls
+from crawler.operate.actions.noting import Added, Recrawled, note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
 from crawler.page import PageRecord
 from crawler.wiring import seeding
 from frontier import CrawlUrl, Frontier
 from frontier.descriptor import Durability
-from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make, url_of
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make, settle, url_of
 
 
 def pending(crawl: StoredCrawl) -> set[str]:
@@ -150,13 +150,37 @@ def test_what_was_forgotten_and_added_waits_after_a_rebuild(tmp_path: Path) -> N
     assert pending(crawl) == queued
 
 
+def test_what_had_no_answer_since_does_not_wait_after_a_rebuild(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS, settings=["scope.within=any"])
+    settle_all(crawl)
+    assert crawl.do("recrawl", "--failed").code == 0
+    assert crawl.do("add", url_of(HOSTS[0], 0), url_of(HOSTS[1], EACH), "--force").code == 0
+    queued = pending(crawl)
+    for _ in range(2):  # what is queued by a rebuild is through in the same way
+        rebuild(crawl)
+        assert pending(crawl) == queued
+    settle_all(crawl)
+    for _ in range(2):
+        rebuild(crawl)
+        assert pending(crawl) == set()
+    assert crawl.look("fsck").code == 0
+
+
+def settle_all(crawl: StoredCrawl) -> None:
+    for number, place in enumerate(part_directories(crawl.directory)):
+        waiting = crawl.lines(crawl.run("frontier", "export", "DIR", "--pending", "--part", str(number)))
+        settle(place, len(waiting))
+    assert pending(crawl) == set()
+
+
 def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(noting, "_MOST_BYTES", 1000)
     path = tmp_path / "logs" / "added.jsonl"
     for number in range(100):
-        note_added(path, Add(urls=[str(number)]), is_first=number == 5, durability="process")
+        added = Added(at=0.0, request=Add(urls=[str(number)]))
+        note_added(path, [added], is_first=number == 5, durability="process")
         assert path.stat().st_size <= 1000
         assert read_added(path)[-1].request.urls == [str(number)]
         assert len(read_added(path)) >= min(number - 4, 5)
@@ -166,7 +190,7 @@ def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_wit
 def test_a_list_that_is_damaged_or_names_no_pattern_keeps_no_crawl_from_being_rebuilt(tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl")
     before, noted = pending(crawl), CrawlDirectory(crawl.directory).recrawls
-    for content in (b"[{", msgspec.json.encode([Recrawl(which=Selection(matching="("))])):
+    for content in (b"[{", msgspec.json.encode([Recrawled(request=Recrawl(which=Selection(matching="(")))])):
         noted.parent.mkdir(exist_ok=True)
         noted.write_bytes(content)
         assert "recrawl" not in rebuild(crawl)
@@ -185,16 +209,23 @@ def test_a_crawl_that_begins_anew_has_no_list(tmp_path: Path) -> None:
 def test_a_selection_takes_the_place_of_an_earlier_one_and_is_through_when_nothing_waits(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "recrawls.json"
     assert read_recrawls(path) == []
-    note_recrawl(path, Recrawl(which=Selection(host="a.test", before=2.0)), is_first=False)
-    note_recrawl(path, Recrawl(which=Selection(before=3.0)), is_first=False)
-    note_recrawl(path, Recrawl(which=Selection(host="a.test", before=1.0)), is_first=False)
-    assert [(each.which.host, each.which.before) for each in read_recrawls(path)] == [("", 3.0), ("a.test", 2.0)]
+    note_recrawl(path, Recrawl(which=Selection(host="a.test", before=2.0)), number=None, is_first=False)
+    note_recrawl(path, Recrawl(which=Selection(before=3.0)), number=None, is_first=False)
+    note_recrawl(path, Recrawl(which=Selection(host="a.test", before=1.0)), number=None, is_first=False)
+    assert [(each.request.which.host, each.request.which.before) for each in read_recrawls(path)] == [
+        ("", 3.0),
+        ("a.test", 2.0),
+    ]
     for number in range(200):
-        note_recrawl(path, Recrawl(which=Selection(host=f"{number}.test")), is_first=False)
+        note_recrawl(path, Recrawl(which=Selection(host=f"{number}.test")), number=None, is_first=False)
     noted = read_recrawls(path)
-    assert (len(noted), noted[-1].which.host, noted[-1].which.before is None) == (100, "199.test", False)
-    note_recrawl(path, Recrawl(), is_first=True)
-    assert [each.which.host for each in read_recrawls(path)] == [""]
+    assert (len(noted), noted[-1].request.which.host, noted[-1].request.which.before is None) == (
+        100,
+        "199.test",
+        False,
+    )
+    note_recrawl(path, Recrawl(), number=None, is_first=True)
+    assert [each.request.which.host for each in read_recrawls(path)] == [""]
 
 
 def test_what_can_not_be_noted_is_not_queued(tmp_path: Path) -> None:
@@ -205,7 +236,7 @@ def test_what_can_not_be_noted_is_not_queued(tmp_path: Path) -> None:
     assert (ended.code, "nothing was queued, because that can't be noted" in ended.err) == (2, True)
     assert pending(crawl) == before
     with pytest.raises(Refused):
-        note_recrawl(CrawlDirectory(crawl.directory).recrawls, Recrawl(), is_first=True)
+        note_recrawl(CrawlDirectory(crawl.directory).recrawls, Recrawl(), number=None, is_first=True)
     CrawlDirectory(crawl.directory).added.mkdir()
     ended = crawl.do("add", url_of(HOSTS[0], 0), "--force")
     assert (ended.code, "not all was queued, because that can't be noted" in ended.err) == (2, True)
