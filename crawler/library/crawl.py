@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from config import Config
-from crawler.control.requests import checked_reason
+from crawler.control.requests import Add, checked_reason
 from crawler.library.configuration import checked_urls, read_configuration
 from crawler.library.crawl_log import log_rebuild
 from crawler.library.handout import Consumer, Handout, Turn
@@ -21,7 +21,6 @@ from crawler.library.result import CrawlResult
 from crawler.library.running import EngineTask
 from crawler.seams import Begins, LinkExtractor, Sink
 from crawler.status import Status, when_done
-from crawler.wiring import seeding
 from crawler.wiring.additions import Additions
 from crawler.wiring.plugins.checks import Method, find_misfit, missing_methods
 from crawler.wiring.plugins.guarded import GuardedExtractor
@@ -212,11 +211,11 @@ class Crawl:
         """Add URLs as seeds, and return how many are new. The scope does not refuse them, and includes their hosts, as
         for other seeds. With `force`, settled URLs are fetched again, and sent whole.
 
-        Raises `TypeError` for what is no text, and `ValueError`, with all URLs that can't be crawled; then none is
-        added.
+        Raises `TypeError` for what is no text, `ValueError`, with all URLs that can't be crawled, and `OSError` if they
+        can't be noted for a rebuild of the frontier; then none is added.
         """
-        crawl = self._opened.crawl
-        return await seeding.enqueue(crawl.frontier, crawl.read_seeds(checked_urls(urls)), force=force)
+        engine, texts = self._opened, checked_urls(urls)
+        return await engine.add(engine.crawl.read_seeds(texts), Add(urls=texts, force=force))
 
     def pause(self, reason: str = "by the program") -> None:
         """Begin no further URL until `resume`. Pages in flight still come. The pause ends with this process.

@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from crawler.control.requests import Add
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
 from crawler.library.opening import Run
 from crawler.library.result import CrawlResult
+from crawler.operate.actions.added import AddedNotes
+from crawler.wiring import seeding
 from crawler.wiring.crawl import OpenedCrawl
+from frontier import CrawlUrl
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +58,21 @@ class EngineTask:
         if self._task is not None:
             await asyncio.wait([self._task])
         self.raise_failure()
+
+    async def add(self, urls: Sequence[CrawlUrl], request: Add) -> int:
+        """Note the URLs of a request for a rebuild of the frontier, and enqueue them. Returns how many are new. A full
+        disk is waited for. Raises `OSError`."""
+        run, frontier = self._run, self._run.crawl.frontier
+        notes = AddedNotes(run.place, run.crawl.state, run.loaded.config.frontier.durability)
+
+        async def note() -> None:
+            await notes.note(frontier, urls, request)
+
+        try:
+            await note()
+        except OSError as error:
+            await run.crawl.full_disk.write_again(note, error)
+        return await seeding.enqueue(frontier, urls, force=request.force)
 
     def stop(self, *, at_once: bool = False) -> None:
         """Begin no further URL; with `at_once`, also drop those in flight."""

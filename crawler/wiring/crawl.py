@@ -13,6 +13,7 @@ from crawler.discover.quota import PageQuota, SitemapQuota
 from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
 from crawler.discover.scope import refusal_while_waiting
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.unlocking import LockCheck
 from crawler.engine import Engine
 from crawler.fetch.robots.rules import product_token
@@ -66,6 +67,7 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     read_seeds: Callable[[Sequence[str]], list[CrawlUrl]]
     """Reads URLs that are to be added as seeds. Raises `ValueError`, with all that can't be crawled."""
     leasing: LeaseSource
+    full_disk: FullDiskRetry
 
 
 @asynccontextmanager
@@ -134,6 +136,7 @@ async def open_crawl(
                 live.loaded.config, latest.values.urls, latest.discovery(), texts
             ),
             leasing=leasing,
+            full_disk=output.full_disk,
         )
 
 

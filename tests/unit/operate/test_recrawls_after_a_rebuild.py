@@ -1,5 +1,6 @@
 """What `recrawl` and `add` have queued is queued again when a frontier is rebuilt from the output."""
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,12 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler import crawl_sync
 from crawler.control.requests import Add, Recrawl
 from crawler.control.selections import Selection
 from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_directories
-from crawler.operate.actions import noting
+from crawler.operate.actions import added, noting
 from crawler.operate.actions.noting import Added, Recrawled, note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
@@ -171,6 +174,43 @@ def settle_all(crawl: StoredCrawl) -> None:
         waiting = crawl.lines(crawl.run("frontier", "export", "DIR", "--pending", "--part", str(number)))
         settle(place, len(waiting))
     assert pending(crawl) == set()
+
+
+def test_what_a_program_adds_waits_after_a_rebuild(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before, urls = pending(crawl), [url_of(HOSTS[0], number) for number in (0, EACH, EACH + 1)]
+    with crawl_sync(directory=crawl.directory, seeds=[url_of(HOSTS[0], 0)]) as program:
+        assert program.add(urls) == 2
+        assert program.add("host-9.test", force=True) == 1
+        assert program.add(urls[:1], force=True) == 1
+        CrawlDirectory(crawl.directory).added.rename(tmp_path / "noted")
+        CrawlDirectory(crawl.directory).added.mkdir()
+        with pytest.raises(OSError, match=r"added\.jsonl"):
+            program.add(url_of(HOSTS[0], EACH + 2))
+        CrawlDirectory(crawl.directory).added.rmdir()
+        (tmp_path / "noted").rename(CrawlDirectory(crawl.directory).added)
+    queued = pending(crawl)
+    assert queued == {*before, *urls, "https://host-9.test/"}
+    rebuild(crawl)
+    assert pending(crawl) == queued
+
+
+def test_what_a_program_adds_waits_for_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl, waits = make(tmp_path / "crawl"), list[OSError]()
+
+    def note(*_: object, **__: object) -> None:
+        if not waits:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def wait(_: FullDiskRetry, error: OSError, plugin: str | None) -> None:
+        assert plugin is None
+        waits.append(error)
+
+    monkeypatch.setattr(added, "note_added", note)
+    monkeypatch.setattr(FullDiskRetry, "_wait", wait)
+    with crawl_sync(directory=crawl.directory, seeds=[url_of(HOSTS[0], 0)]) as program:
+        assert program.add(url_of(HOSTS[0], EACH)) == 1
+    assert len(waits) == 1
 
 
 def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_within_bounds(
