@@ -85,9 +85,9 @@ def _clear(directory: CrawlDirectory) -> None:
     delete_leftovers_of_state(directory)
     copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
     delete_folders((*copies, *directory.output, path / COPYING))
-    files = (directory.pruned, directory.claim, directory.recrawls, directory.added, path / LINEAGES)
+    noted = (directory.recrawls, directory.added, directory.imported)
     databases = (file for each in (directory.earlier, directory.search) for file in path.glob(f"{each.name}*"))
-    for file in (*databases, *files):
+    for file in (*databases, *noted, directory.pruned, directory.claim, path / LINEAGES):
         file.unlink(missing_ok=True)
     if directory.configuration.exists():
         directory.configuration.replace(directory.earlier_settings)

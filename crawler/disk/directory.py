@@ -20,7 +20,7 @@ earlier.sqlite     what earlier crawls have archived, to look it up; may be dele
 sinks/*/           files of other sinks
 pruned.json, pruned/    what was deleted of these, because it was old; see `pruned`
 fingerprints/      of the texts of pages, to find near duplicates
-logs/              crawl.log, course.json: what was discovered and finished over time; recrawls.json, added.jsonl
+logs/              crawl.log, course.json (its course over time), recrawls.json, added.jsonl, imported.jsonl.gz
 browsers/          profiles of running browsers
 copying/, restoring     while the crawl is copied, or restored from a copy
 """
@@ -106,8 +106,8 @@ class CrawlDirectory:
         self.browsers = path / "browsers"
         self.log = path / "logs" / "crawl.log"
         self.course = self.log.with_name("course.json")
-        self.recrawls = self.log.with_name("recrawls.json")
-        self.added = self.log.with_name("added.jsonl")
+        self.recrawls, self.added = self.log.with_name("recrawls.json"), self.log.with_name("added.jsonl")
+        self.imported = self.log.with_name("imported.jsonl.gz")
         self.configuration = path / "crawl.toml"
         self.start = path / "start.json"
         self.earlier_settings = path / "crawl.toml.before"

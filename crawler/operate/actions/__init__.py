@@ -8,6 +8,7 @@
     noting     which recrawls and added URLs may still wait, for a rebuild
     hosts      which hosts are served, and why each waits; what was refused on them, and what robots.txt files said
     copying    pieces of an export, and their import; `exported` has the form of a line
+    imported   notes lines of an import and enters them, also in a rebuild
     forms      values of the frontier in the forms of replies
     slices     long reads in slices that do not hold the event loop
 

@@ -1,19 +1,19 @@
 """Copies URLs of a crawl to another: pieces of an export, and their import."""
 
+from functools import partial
 from time import perf_counter
 
 import msgspec
 
 from crawler.control.replies import ExportPiece, Imported
 from crawler.control.requests import Export, Import
-from crawler.operate.actions.exported import Line, line_of, read_line
-from crawler.operate.actions.forms import seconds
+from crawler.operate.actions.exported import line_of, read_line
+from crawler.operate.actions.imported import canonical_of, enter_lines, note_imported
 from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.actions.urls import read_target
 from crawler.operate.refused import Refused
 from crawler.operate.target import OperatedCrawl, ledger_reads, recovering
-from crawler.page.digests import digest_bytes
-from frontier import CrawlUrl, Damaged, LedgerEntry, UrlState
+from frontier import Damaged
 
 
 async def export_piece(crawl: OperatedCrawl, request: Export) -> ExportPiece:
@@ -42,41 +42,13 @@ async def import_lines(crawl: OperatedCrawl, request: Import) -> Imported:
         decoded = [read_line(line) for line in request.lines]
     except ValueError as error:
         raise Refused(f"expected URLs as `frontier export` prints them: {error}") from error
-    waiting = [_url(crawl, line) for line in decoded if line.state == "pending"]
-    settled = [_entry(line) for line in decoded if line.state != "pending"]
-    added = await frontier.add(waiting)
-    return Imported(added=added + await (await recovering(crawl)).record(settled))
-
-
-def _url(crawl: OperatedCrawl, line: Line) -> CrawlUrl:
-    target = read_target(crawl, line.url)
-    return CrawlUrl(
-        url=target.url,
-        canonical=line.canonical or target.canonical,
-        queue_key=line.queue or target.queue_key,
-        depth=line.depth,
-        via=line.via,
-        kind=line.kind,
-        anchor=line.anchor,
-        precedence=line.precedence,
-        link_count=1 if line.hit_count is None else line.hit_count,
-    )
-
-
-def _entry(line: Line) -> LedgerEntry:
-    return LedgerEntry(
-        canonical=line.canonical or line.url,
-        state=UrlState[line.state.upper()],
-        number=0,
-        found_at=seconds(line.found_at),
-        via=line.via,
-        kind=line.kind,
-        status=line.status,
-        reason=line.reason,
-        fetched_at=seconds(line.fetched_at) or None,
-        digest=digest_bytes(line.digest),
-        etag=line.etag,
-        last_modified=line.last_modified,
-        hit_count=1 if line.hit_count is None else line.hit_count,
-        elsewhere=True,
-    )
+    recovers, read = await recovering(crawl), partial(read_target, crawl)
+    known = crawl.state.knows_many([canonical_of(line, read) for line in decoded])
+    new = [line for line, is_known in zip(decoded, known, strict=True) if not is_known]
+    try:
+        if new:
+            syncs = crawl.loaded.config.frontier.durability == "power"
+            note_imported(crawl.directory.imported, new, syncs=syncs)
+    except OSError as error:
+        raise Refused(f"not all was entered, because that can't be noted: {error}; then import it again") from error
+    return Imported(added=await enter_lines(frontier, recovers, new, read))

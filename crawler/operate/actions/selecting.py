@@ -37,7 +37,9 @@ async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
     frontier = await recrawling(crawl)
     ledger = ledger_reads(crawl)
-    queue = _queued_again(crawl.loaded, frontier, UrlsAgain(crawl.loaded, crawl.rules.discovery), Recrawled(request=request))
+    queue = _queued_again(
+        crawl.loaded, frontier, UrlsAgain(crawl.loaded, crawl.rules.discovery), Recrawled(request=request)
+    )
     if not request.after:
         stats = crawl.status().frontier
         is_first = not (stats.queued or stats.retired or stats.in_process)

@@ -14,6 +14,7 @@ is on one machine, until it is registered again.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -25,6 +26,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
 from crawler.files.folders import delete_folders
+from crawler.operate.actions.imported import divide_imported
 from crawler.operate.actions.noting import divide_noted
 from crawler.operate.opening import lock_directory
 from crawler.operate.refused import Refused
@@ -32,6 +34,7 @@ from crawler.operate.upkeep.places import lock_all_parts
 from crawler.repeats.stored import divide_fingerprints
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend, lacks
+from crawler.wiring.components import discovering
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import begin_suffixes, check_parts, use_suffixes_of
 from crawler.wiring.queue_settings import queue_settings
@@ -131,15 +134,20 @@ async def _divide(path: Path, parts: int, *, progress: Progress, register: Machi
     use_suffixes_of(CrawlDirectory(path))
     job = _job(path, layout, division, loaded, progress)
     done = await _regroup(path, job, division, loaded, register)
+    sources = [CrawlDirectory(each) for each in _directories(path, layout)]
+    targets = [CrawlDirectory(each) for each in division.directories(path)]
     divide_fingerprints(
-        [CrawlDirectory(each).fingerprints for each in _directories(path, layout)],
-        [CrawlDirectory(each).fingerprints for each in division.directories(path)],
+        [each.fingerprints for each in sources],
+        [each.fingerprints for each in targets],
         owner_of=job.routing.owner_of_settled,
         progress=lambda count: progress("fingerprints divided", count),
     )
-    divide_noted(
-        map(CrawlDirectory, _directories(path, layout)),
-        map(CrawlDirectory, division.directories(path)),
+    divide_noted(sources, targets)
+    divide_imported(
+        [each.imported for each in sources],
+        [each.imported for each in targets],
+        owner_of=job.routing.owner_of_settled,
+        read=partial(discovering.read_url, loaded.config),
     )
     write_layout(path, division)
     return Divided(

@@ -12,18 +12,20 @@ import msgspec
 
 from crawler.files.folders import delete_folders
 from crawler.operate.actions.added import add_noted
+from crawler.operate.actions.imported import enter_lines, read_imported
 from crawler.operate.actions.noting import read_added, read_recrawls
 from crawler.operate.actions.selecting import recrawl_noted
 from crawler.operate.upkeep.places import Place, Places, open_states, reconciliation
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend, lacks
+from crawler.wiring.components import discovering
 from crawler.wiring.recovery.entries import batches
 from crawler.wiring.recovery.reconciliation import DAMAGED
 from crawler.wiring.recovery.recover import RecoveringFrontier, recover
 from crawler.wiring.recovery.setting_aside import move_damage_aside
 from crawler.wiring.recovery.sources import Sources
 from crawler.wiring.storage import open_state, reaching_server, repair_state, visited_set
-from frontier import CrawlUrl, Frontier, FrontierStats, LedgerReads, Recovering, Recrawling
+from frontier import CrawlUrl, FrontierStats, LedgerReads, Recovering, Recrawling
 from frontier.state import FrontierState
 
 Say = Callable[[str], None]
@@ -154,9 +156,19 @@ class Repairing:
         if before and not recovered.unread:
             self._say(f"{place.named}all lost URLs are known again to which a fetched page links")
 
-    async def _queue_noted(self, place: Place, frontier: Frontier, ledger: LedgerReads) -> int:
-        """Queue what operators had queued, as far as it was not visited since."""
-        count = 0
+    async def _queue_noted(self, place: Place, frontier: RecoveringFrontier, ledger: LedgerReads) -> int:
+        """Enter what was imported, and queue what operators had queued, as far as it was not visited since."""
+        count = imported = 0
+        owner, part, read = self._places.owner, place.part, partial(discovering.read_url, place.loaded.config)
+
+        def owns(queue_key: str) -> bool:
+            return part is None or owner(queue_key) == part
+
+        for lines in read_imported(place.directory.imported):
+            imported += await enter_lines(frontier, frontier, lines, read)
+            await asyncio.sleep(0)
+        if imported:
+            self._say(f"{place.named}{number_of(imported, 'URL')} entered again, as an import had done before")
         recrawls, added = read_recrawls(place.directory.recrawls), read_added(place.directory.added)
         # What is queued now has a number that tells when it is through, as that of the lost frontier did.
         for number in (*(each.number for each in recrawls), *(each.number for each in added)):
@@ -164,8 +176,7 @@ class Repairing:
         if recrawls and isinstance(frontier, Recrawling):
             count += await recrawl_noted(place.loaded, ledger, frontier, recrawls)
         if added:
-            owner, part = self._places.owner, place.part
-            count += await add_noted(place.loaded, frontier, added, owns=lambda key: part is None or owner(key) == part)
+            count += await add_noted(place.loaded, frontier, added, owns=owns)
         return count
 
 

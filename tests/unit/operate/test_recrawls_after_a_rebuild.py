@@ -1,6 +1,7 @@
 """What `recrawl` and `add` have queued is queued again when a frontier is rebuilt from the output."""
 
 import errno
+import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_directories
 from crawler.operate.actions import added, noting
+from crawler.operate.actions.imported import read_imported
 from crawler.operate.actions.noting import Added, Recrawled, note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
@@ -211,6 +213,64 @@ def test_what_a_program_adds_waits_for_disk_space(tmp_path: Path, monkeypatch: p
     with crawl_sync(directory=crawl.directory, seeds=[url_of(HOSTS[0], 0)]) as program:
         assert program.add(url_of(HOSTS[0], EACH)) == 1
     assert len(waits) == 1
+
+
+@pytest.mark.parametrize("durability", ["process", "power"])
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_what_was_imported_is_known_after_a_rebuild_and_a_division(
+    parts: int, durability: Durability, tmp_path: Path
+) -> None:
+    crawl = make(tmp_path / "crawl", parts=parts, settings=[f"frontier.durability={durability}"])
+    lines: list[dict[str, object]] = [
+        {"url": url_of("new.test", 0), "state": "done", "status": 200, "depth": 3},
+        {"url": url_of("new.test", 1), "precedence": 7, "depth": 2, "hit_count": 4},
+        {"url": url_of(HOSTS[0], EACH), "state": "failed", "reason": "dns"},
+        {"url": url_of(HOSTS[1], EACH)},
+        {"url": url_of(HOSTS[1], 0), "state": "failed", "reason": "dns"},  # known
+    ]
+    path = tmp_path / "lines"
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    for _ in range(2):
+        assert crawl.run("frontier", "import", "DIR", str(path)).code == 0
+    assert crawl.do("recrawl", "--host", HOSTS[0]).code == 0
+    before, noted = told(crawl), noted_lines(crawl)
+    assert noted == sorted(str(line["url"]) for line in lines[:-1])
+    with CrawlDirectory(part_directories(crawl.directory)[0]).imported.open("ab") as file:
+        file.write(gzip.compress(b"torn", mtime=0)[:-3])
+    assert "entered again, as an import had done before" in rebuild(crawl)
+    assert told(crawl) == before
+    for number in (2, 1):
+        assert crawl.run("parts", "DIR", "--into", str(number)).code == 0
+        assert noted_lines(crawl) == noted
+        rebuild(crawl)
+        assert told(crawl) == before
+    assert crawl.look("fsck").code == 0
+    with CrawlDirectory(part_directories(crawl.directory)[0]) as directory:
+        clear_crawl(directory)
+        assert not directory.imported.exists()
+
+
+def told(crawl: StoredCrawl) -> list[list[object]]:
+    """Of the URLs that were imported."""
+    names = ("url", "state", "precedence", "depth", "status", "reason", "hit_count")
+    found = [[line.get(name) for name in names] for line in crawl.exported()]
+    return [line for line in found if "new.test" in str(line) or str(line[0]).endswith(f"/{EACH}")]
+
+
+def noted_lines(crawl: StoredCrawl) -> list[str]:
+    paths = [CrawlDirectory(place).imported for place in part_directories(crawl.directory)]
+    return sorted(line.url for path in paths for lines in read_imported(path) for line in lines)
+
+
+def test_what_can_not_be_noted_is_not_imported(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before = pending(crawl)
+    CrawlDirectory(crawl.directory).imported.mkdir(parents=True)
+    path = tmp_path / "lines"
+    path.write_bytes(msgspec.json.encode({"url": url_of(HOSTS[0], EACH)}))
+    ended = crawl.run("frontier", "import", "DIR", str(path))
+    assert (ended.code, "not all was entered, because that can't be noted" in ended.err) == (2, True), ended.err
+    assert pending(crawl) == before
 
 
 def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_within_bounds(
