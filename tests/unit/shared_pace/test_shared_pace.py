@@ -131,6 +131,19 @@ async def test_robots_txt_is_asked_by_one_crawl_at_a_time(
     assert least_rest_s(asked) >= 2.0
 
 
+@in_virtual_time
+async def test_robots_txt_of_other_hosts_are_asked_at_once_at_the_host_to_which_they_lead(pace: Path) -> None:
+    log: list[Request] = []
+    crawls = [Neighbour(name, pace, log, per_host=3, knows_robots=False) for name in "ab"]
+    for crawl in crawls:
+        others = [f"other{crawl.name}{number}" for number in range(3)]
+        await crawl.begin(*others, pages=1, prerequisite="test,host")
+    for crawl in crawls:
+        await crawl.end()
+    assert at_once([request for request in log if request.is_robots]) == 3
+    assert at_once(log) == 3
+
+
 @pytest.mark.parametrize(
     ("asked", "waiting", "prerequisite"),
     [
