@@ -157,14 +157,20 @@ class TolerantHandler(ResponseHandler):
             self._body.feed_eof()
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        is_cut = False
         if self._pending:
             pending, self._pending = self._pending, b""
-            self._parse(pending)
+            is_sound = exc is None and not lacks_close_notify(self.transport)
+            if is_sound and (cut := response_heads.end_cut_head(pending)) is not None:
+                is_cut = True
+                self._feed_heads(cut)
+            else:
+                self._parse(pending)
         body, end = self._plain, self.body_end
         if body is not None and not body.is_eof():
             if self._chunks is None and body.length is None:
                 end.by_close, end.lacks_close_notify = True, lacks_close_notify(self.transport)
-            if exc is not None if end.by_close else not body.is_whole:
+            if is_cut or (exc is not None if end.by_close else not body.is_whole):
                 end.broken = aiohttp.ClientPayloadError()
             self._payload = None
             self.force_close()

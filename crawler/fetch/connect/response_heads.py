@@ -34,6 +34,7 @@ _RESET = re.compile(rb"[\r\n]*HTTP/[0-9.]+[ \t]+205(?![0-9])", re.IGNORECASE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
 _LENGTH_LINES = re.compile(rb"^content-length[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*", re.IGNORECASE | re.MULTILINE)
 _CODING = re.compile(rb"^transfer-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.IGNORECASE | re.MULTILINE)
+_LOCATION = re.compile(rb"^location[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _SUCCESS = re.compile(rb"\A(HTTP/1\.[01]) 2[0-9]{2}(?![0-9])")
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _BEGINNING = b"HTTP/"
@@ -80,6 +81,17 @@ def may_be_head(received: bytes, /) -> bool:
         return _STATUS.match(line) is not None
     beginning = received[:BEGINNING_BYTES].upper()
     return any(_BEGINNING.startswith(beginning[at : at + len(_BEGINNING)]) for at in range(_MAX_JUNK_BYTES + 1))
+
+
+def end_cut_head(received: bytes, /) -> bytes | None:
+    """The complete lines of a head behind which the server has closed, as a head; None if these say too little: a
+    success would need its body, and a redirect its Location."""
+    lines = skip_junk(received)
+    lines = lines[: lines.rfind(b"\n") + 1]
+    found = _STATUS.match(lines)
+    if found is None or found[2] < b"300" or (found[2] < b"400" and _LOCATION.search(lines) is None):
+        return None
+    return lines + b"\r\n"
 
 
 def fix_head(head: bytes, /) -> bytes:

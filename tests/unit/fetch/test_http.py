@@ -603,6 +603,28 @@ async def test_a_redirect_whose_body_breaks_off_is_a_redirect() -> None:
     assert (answered.location, answered.truncated) == ("/b", "disconnect")
 
 
+CUT_HEADS = pytest.mark.parametrize(
+    "cut",
+    [
+        pytest.param(b"HTTP/1.1 302 Found\r\nLocation: /b\r\n", id="plain"),
+        pytest.param(b"HTTP/1.0 302 Found\nLocation : /b\nX-Any", id="mended"),
+        pytest.param(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /b\r\n\r", id="no body"),
+        pytest.param(b"HTTP/1.1 302 Found\r\nTransfer-Encoding: chunked\r\nLocation: /b\r\n", id="chunks"),
+    ],
+)
+
+
+@CUT_HEADS
+async def test_a_head_without_its_end_is_its_status_if_the_server_closes(cut: bytes) -> None:
+    answered = await answer([cut, CLOSE])
+    assert isinstance(answered, Redirect), answered
+    assert (answered.location, answered.body) == ("/b", b"")
+    assert not (await failure_of([cut, RESET])).answered
+    assert (await page_of([cut.replace(b"302 Found", b"404"), CLOSE])).status == 404
+    for cut_short in (cut.replace(b"302 Found", b"200 OK"), cut[: cut.index(b"/b")]):
+        assert not (await failure_of([cut_short, CLOSE])).answered
+
+
 @pytest.mark.parametrize(
     ("coding", "length", "end", "truncated"),
     [(b"gzip", 5, HANG, "encoding"), (b"identity", 9, CLOSE, "disconnect"), (b"gzip", 9, HANG, "time")],
@@ -901,6 +923,14 @@ async def test_over_tls_a_body_that_shows_no_end_must_be_closed_in_order(
     assert isinstance(answered, Page), answered
     assert (answered.body, answered.truncated) == (body, truncated)
     assert told in (answered.message or "") if told else answered.message is None
+
+
+async def test_over_tls_a_head_without_its_end_must_be_closed_in_order(fetchers: Fetchers, tls: ssl.SSLContext) -> None:
+    cut = b"HTTP/1.1 302 Found\r\nLocation: /b\r\n"
+    async with raw_server({"/closed": [cut, CLOSE], "/cut": [cut, CUT]}, tls=tls) as server:
+        fetcher = fetchers(routes=Routes(unverified=("127.0.0.1",)))
+        assert isinstance(await fetch(fetcher, server.url("/closed")), Redirect)
+        assert isinstance(await fetch(fetcher, server.url("/cut")), Failure)
 
 
 async def test_a_server_that_speaks_no_tls_is_a_failure(fetchers: Fetchers) -> None:
