@@ -1,9 +1,11 @@
 """Python takes the compiled code where there is some, and that is of its version."""
 
+import gc
 import importlib
 import re
 import subprocess
-from importlib.util import find_spec
+import weakref
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,20 @@ def test_what_is_compiled_is_used(extension: str, repository: Path) -> None:
         pytest.skip("it was built without the extension")
     user = importlib.import_module(user_of(extension, repository))
     assert user.IS_COMPILED, "compiled from other code: install the project again"
+
+
+@pytest.mark.parametrize("extension", OURS)
+def test_an_extension_that_nobody_refers_to_is_freed(extension: str) -> None:
+    spec = find_spec(extension)
+    if spec is None:
+        pytest.skip("it was built without the extension")
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    reference = weakref.ref(module)
+    del module
+    gc.collect()
+    assert reference() is None
 
 
 def test_what_is_compiled_by_one_version_of_python_serves_all(repository: Path) -> None:

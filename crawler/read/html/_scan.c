@@ -194,6 +194,15 @@ prepare(PyObject *module)
     return 0;
 }
 
+/* The type of links refers to the module. It breaks the cycle when it is cleared. */
+static int
+traverse(PyObject *module, visitproc visit, void *arg)
+{
+    module_state *state = PyModule_GetState(module);
+    Py_VISIT(state->table_type);
+    return 0;
+}
+
 static void
 release(void *module)
 {
@@ -209,4 +218,4 @@ release(void *module)
 
 EXTENSION("crawler.read.html", _scan, prepare,
           .m_doc = "Links and metadata of a page without a tree; scan.py states the promise.",
-          .m_size = sizeof(module_state), .m_methods = methods, .m_free = release)
+          .m_size = sizeof(module_state), .m_methods = methods, .m_traverse = traverse, .m_free = release)
