@@ -89,7 +89,9 @@ NOT_RUN = {
     r"apt-get install": "changes the machine",
     r"onceover (sharing|cluster \w+|crawl --cluster) ": "needs a server of Redis; tests with one use the same commands",
     r"onceover daemon /srv": "runs until it is ended; what daemon.md shows of it is checked by itself",
-    r"onceover diff crawls/": "crawls of sites on the Internet; test_diff.py compares crawls of its own",
+    r"onceover (diff crawls|frontier export crawls/live|crawl staging\.toml)\b": (
+        "crawls of sites on the Internet; test_diff.py compares crawls of its own"
+    ),
     r"onceover \w+ .*--url https:|export ONCEOVER_TOKEN": "a daemon elsewhere; test_daemon_from_afar.py does the same",
     r"onceover token \w+ /srv": "the tokens of a daemon; test_api_tokens.py uses the same commands",
     r"curl -s .*/api/v1/": "asks a daemon; test_daemon_api.py asks for the same",
