@@ -118,7 +118,7 @@ def _notes_of_lists(directory: Path, summary: Summary, counted: Counted) -> list
             f"robots.txt could not be fetched for {number_of(barred, 'URL')}, so the lists lack what they tell"
         )
     if not summary.pages and part_at(directory) is None:  # a part may have none
-        notes.append("the crawl has no page, so the lists can't tell how the site is")
+        notes.append("the crawl has no page, so the lists say nothing of the site")
     return notes
 
 

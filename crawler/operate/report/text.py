@@ -191,7 +191,9 @@ def unknown(report: Lists, name: str) -> list[str]:
     anchors, orphans = report.broken_anchors, report.orphans
     listing = {"unlisted": report.unlisted, "mislisted": report.mislisted}.get(name)
     if linked is not None and linked.links and not linked.is_whole:
-        return ["Only the page is known where each was found first, because the crawl ran without output.link_details."]
+        return [
+            "Each is shown with one page, where the crawl found it first, because it ran without output.link_details."
+        ]
     if name == "broken-anchors" and anchors is not None and not anchors.pages:
         return ["No page tells its anchors, because the crawl ran without output.check_fragments."]
     if name == "orphans" and orphans is not None and orphans.unread:

@@ -532,8 +532,8 @@ def test_the_command_lists_the_same_of_a_crawl_in_parts(tmp_path: Path) -> None:
     ("section", "columns", "unknown"),
     [
         ("broken-anchors", "url,page,", "No page tells its anchors"),
-        ("dead-links", "url,leads_to,", "Only the page is known"),
-        ("redirects", "url,status,", "Only the page is known"),
+        ("dead-links", "url,leads_to,", "Each is shown with one page"),
+        ("redirects", "url,status,", "Each is shown with one page"),
     ],
 )
 def test_csv_says_beside_the_rows_what_the_crawl_does_not_know(
@@ -554,7 +554,9 @@ def test_the_page_says_of_both_lists_that_only_the_first_page_is_known(tmp_path:
     shutil.rmtree(crawl.directory / "records")
     moved = record(3, "/old", status=301, via="http://a.test/", redirect="http://a.test/")
     written(crawl.directory / "records", record(1, "/"), record(2, "/gone", status=404, via="http://a.test/"), moved)
-    assert crawl.do("report", "--html", "-").out.count("Only the page is known where each was found first") == 2
+    assert (
+        crawl.do("report", "--html", "-").out.count("Each is shown with one page, where the crawl found it first") == 2
+    )
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def _lists(report: Report) -> Iterator[str]:
         found = {"dead-links": report.dead_links, "redirects": report.redirects}.get(name)
         if rows and found is not None and not found.is_whole:
             hint += (
-                '<p class="about">Only the page is known where each was found first, because the crawl ran without '
+                '<p class="about">Each is shown with one page, where the crawl found it first, because it ran without '
                 "<code>output.link_details</code>.</p>"
             )
         yield _section(name, title, rows or f'<p class="about">{text(empty)}</p>', hint)

@@ -120,7 +120,7 @@ function list(found, key) {
     rows.length === 0 ? h("p", { class: "empty" }, "None.") : scrolling(title, columns, rows.map(cells)),
     rows.length >= ROWS && h("p", { class: "hint" }, `These are the first ${count(ROWS)}; `, h("code", null, `onceover report ${found.directory} ${key} --csv`), " prints all."),
     rows.length > 0 && (found.dead_links ?? found.redirects)?.is_whole === false
-      && h("p", { class: "hint" }, "Only the page is known where each was found first, because the crawl ran without output.link_details."),
+      && h("p", { class: "hint" }, "Each is shown with one page, where the crawl found it first, because it ran without output.link_details."),
   ];
 }
 
