@@ -37,6 +37,10 @@ class RotatedFile(RotatingFileHandler):
                 self.close()
         super().emit(record)
 
+    def close(self) -> None:
+        with suppress(OSError):  # it tries once more to write what had no room
+            super().close()
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
         return
 

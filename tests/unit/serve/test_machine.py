@@ -1,9 +1,11 @@
 """What crawls take, and what a machine lacks."""
 
+import logging
 import os
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -12,6 +14,7 @@ import pytest
 from crawler.disk.directory import CrawlDirectory, Purpose
 from crawler.serve.life.endings import BY_COMMAND
 from crawler.serve.life.facts import Record, Rest, RunEntry, Why, Wish
+from crawler.serve.logs import RotatedFile
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
 from crawler.serve.notify import Supervisor
 from crawler.serve.process import (
@@ -185,6 +188,19 @@ def test_messages_of_a_crawl_are_bounded_while_it_writes_them(tmp_path: Path) ->
     assert output.why_silent() == "it does not answer yet, or any more"
     assert Output(tmp_path, "b").report() is None
     assert Output(tmp_path, "b").last_status() is None
+
+
+def test_a_log_for_which_the_disk_has_no_room_keeps_no_daemon_from_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.symlink_to("/dev/full")
+    with closing(RotatedFile(path)) as log:
+        log.handle(logging.LogRecord("audit", logging.INFO, "", 0, "lost", None, None))
+        assert log.stream is not None
+        path.unlink()
+        log.handle(logging.LogRecord("audit", logging.INFO, "", 0, "kept", None, None))
+        path.unlink()
+        path.symlink_to("/dev/full")
+        log.handle(logging.LogRecord("audit", logging.INFO, "", 0, "lost", None, None))
 
 
 def test_a_crawl_is_not_told_what_only_the_daemon_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
