@@ -74,7 +74,7 @@ from frontier.parts.protocol import (
 )
 from frontier.pauses import Pauses
 from frontier.protocol.forwarding import ForwardingFrontier
-from frontier.protocol.look_ups import LedgerReads, Notes, Numbering, NumberReads, QueueReads, Timing
+from frontier.protocol.look_ups import ClaimReads, LedgerReads, Notes, Numbering, NumberReads, QueueReads, Timing
 from frontier.protocol.serving import (
     Budgeted,
     Foreseeing,
@@ -115,6 +115,7 @@ __all__ = [
     "Allowance",
     "Budgeted",
     "Budgets",
+    "ClaimReads",
     "CrawlUrl",
     "Damaged",
     "Foreseeing",

@@ -1,5 +1,6 @@
 """Finds out whether a crawl has ever begun, or only its first start was refused."""
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from crawler.disk.layout import Layout, read_layout
 from crawler.operate.missing import missing_parts
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.storage import open_state
-from frontier import FrontierStats, StoreFailed, StoreRefused
+from frontier import ClaimReads, FrontierStats, StoreFailed, StoreRefused
 
 
 def is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
@@ -22,18 +23,18 @@ def is_unbegun(directory: CrawlDirectory, config: Config) -> bool:
     # Another backend would not see what this one has stored.
     if frontier_backend(config).name != "leveldb" or not (directory.frontier / "CURRENT").exists():
         return False
-    stats = _read_stats(directory, config)
-    return stats is not None and stats.admitted == 0
+    return not _may_have_state(directory, config, lambda stats: stats.admitted > 0)
 
 
-def _read_stats(directory: CrawlDirectory, config: Config) -> FrontierStats | None:
-    """Those of the stored frontier; None if it can't be opened."""
+def _may_have_state(directory: CrawlDirectory, config: Config, holds: Callable[[FrontierStats], bool]) -> bool:
+    """Whether something holds of the stored frontier, or it can't be opened. What it had asked a visited set on a
+    server must not be deleted either: if crawls share the set, none would fetch it any more."""
     try:
         state = open_state(config, directory, to_rename=True)
     except (ConfigError, StoreRefused, StoreFailed):
-        return None
+        return True
     with closing(state):
-        return state.describe()
+        return (isinstance(state, ClaimReads) and state.has_claims) or holds(state.describe())
 
 
 def has_begun(path: Path, layout: Layout, config: Config) -> bool:
@@ -67,7 +68,4 @@ def _has_other_rules(part: CrawlDirectory, config: Config) -> bool:
 def _may_have_fetched(part: CrawlDirectory, config: Config) -> bool:
     if part.has_output():
         return True
-    if not part.has_state():
-        return False
-    stats = _read_stats(part, config)
-    return stats is None or stats.pending < stats.admitted
+    return part.has_state() and _may_have_state(part, config, lambda stats: stats.pending < stats.admitted)

@@ -60,6 +60,17 @@ class LedgerReads(Protocol):
 
 
 @runtime_checkable
+class ClaimReads(Protocol):
+    """Tells of URLs about which a visited set on a server was asked, and whose answer was lost with a process."""
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether there are any. The server may have remembered them, so they are admitted when a frontier is opened,
+        unless the ledger has them."""
+        ...
+
+
+@runtime_checkable
 class Numbering(Protocol):
     """Tells the numbers that URLs get."""
 

@@ -24,8 +24,8 @@ _Store = TypeVar("_Store", bound=Store)
 
 
 class StoreState(Generic[_Store]):
-    """A `FrontierState` over any store. It also is a `QueueReads` and a `LedgerReads`, and, while no frontier is open
-    over it, a `Pausing` and a `QueueControl`."""
+    """A `FrontierState` over any store. It also is a `QueueReads`, a `LedgerReads` and a `ClaimReads`, and, while no
+    frontier is open over it, a `Pausing` and a `QueueControl`."""
 
     def __init__(self, store: _Store, parameters: Parameters) -> None:
         self.store = store
@@ -101,6 +101,10 @@ class StoreState(Generic[_Store]):
         if record is None:
             return []
         return [each.url for each in self.store.reads.pending_urls(key, after=record.drained_to, limit=limit)]
+
+    @property
+    def has_claims(self) -> bool:
+        return self.store.claims.is_open
 
     @property
     def next_number(self) -> int:

@@ -15,6 +15,7 @@ from crawler.operate.begun import is_unbegun
 from crawler.supervise.preparing import lock_parts
 from crawler.wiring.storage import open_state, visited_set
 from frontier import CrawlUrl, StoreFailed
+from frontier.states.store_state import StoreState
 from tests.unit.operate.stored_crawls import EACH, HOSTS
 from tests.unit.operate.stored_crawls import make as make_stored
 
@@ -54,6 +55,33 @@ async def test_urls_that_were_never_fetched_are_a_crawl(tmp_path: Path) -> None:
     assert "are lost" in changed_settings(loaded)[0]
     with lock_crawl(loaded) as directory:
         assert directory.has_state()
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+async def test_a_first_start_that_was_killed_while_it_asked_a_server_about_its_seeds_is_a_crawl(
+    tmp_path: Path, parts: int
+) -> None:
+    """The crawls that share the set on the server take the URLs for known. So nobody else fetches them."""
+    seed = CrawlUrl(url="http://a.test/", canonical="http://a.test/", queue_key="test,a")
+    loaded = load(None, overrides=configured(tmp_path, f"crawl.parts={parts}"), environ={})
+    place = tmp_path
+    if parts > 1:
+        with lock_parts(loaded, on_wait=print) as plan:
+            place = plan.directories[-1]
+    with CrawlDirectory(place) as directory:
+        state = open_state(loaded.config, directory)
+        assert isinstance(state, StoreState)
+        state.store.claims.put([seed])
+        state.close()
+    if parts > 1:
+        other = load(None, overrides=configured(tmp_path, f"crawl.parts={parts + 1}"), environ={})
+        with pytest.raises(DirectoryRefused, match="2 parts"), lock_parts(other, on_wait=print):
+            pass
+    else:
+        with lock_crawl(loaded) as directory:
+            async with open_run(loaded, directory) as run:
+                assert run.resumed
+                assert run.crawl.frontier.describe().admitted == 1
 
 
 async def test_a_damaged_frontier_without_the_settings_of_a_run_is_not_to_be_repaired(tmp_path: Path) -> None:
