@@ -79,12 +79,14 @@ def forking(environment: Mapping[str, str]) -> Iterator[None]:
         address = str(Path(place) / "forks")
         listener.bind(address)
         listener.listen(64)
+        # In a group of its own: after Ctrl-C the tests still ask it whether what they kill has ended.
         server = subprocess.Popen(
             [sys.executable, "-P", fork_server.__file__, str(listener.fileno()), address],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
+            process_group=0,
         )
         listener.close()  # so whoever asks a process that is dead is refused, and does not wait
         _servers.append(address)
