@@ -173,14 +173,18 @@ _IsalError: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its 
 
 
 def _gzip(raw: bytes) -> Iterator[bytes]:
-    return _inflate(raw, 31)
+    """As curl and wget2, we accept zlib too: PHP's gzcompress writes it, whatever its name says."""
+    return _inflate(raw, 15 if _is_zlib(raw) else 31)
 
 
 def _deflate(raw: bytes) -> Iterator[bytes]:
-    """RFC 9110 requires zlib, but many servers send raw deflate. The first two bytes show it (RFC 1950, section
-    2.2)."""
-    wrapped = len(raw) >= 2 and raw[0] & 0x0F == 8 and int.from_bytes(raw[:2]) % 31 == 0
-    return _inflate(raw, 15 if wrapped else -15)
+    """RFC 9110 requires zlib, but many servers send raw deflate."""
+    return _inflate(raw, 15 if _is_zlib(raw) else -15)
+
+
+def _is_zlib(raw: bytes) -> bool:
+    """Whether the first two bytes are those of zlib (RFC 1950, section 2.2)."""
+    return len(raw) >= 2 and raw[0] & 0x0F == 8 and int.from_bytes(raw[:2]) % 31 == 0
 
 
 def _br(raw: bytes) -> Iterator[bytes]:

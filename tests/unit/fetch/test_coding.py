@@ -210,6 +210,13 @@ def test_what_stands_before_damage_is_decoded(size: int) -> None:
     assert text.startswith(decoded.body)
 
 
+@pytest.mark.parametrize("garbage", [b"", b"\0\0", b"more"])
+def test_zlib_that_is_called_gzip_is_decoded(garbage: bytes) -> None:
+    assert undo(zlib.compress(b"hello " * 100) + garbage, "gzip") == Decoded(b"hello " * 100)
+    assert undo(zlib.compress(b"hello")[:-4], "x-gzip") == Decoded(b"hello")
+    assert undo(b"x^\xff\xff", "gzip").error == undo(b"<p>plain", "gzip").error == "not gzip"
+
+
 @pytest.mark.parametrize("text", [b"; plain", b"\6plain", b"<p>plain"])
 def test_a_plain_text_is_no_stream_with_garbage_after_its_end(text: bytes) -> None:
     assert undo(text, "br") == Decoded(b"", error="not br")
