@@ -1,7 +1,7 @@
 """Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,8 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
     with the lists that `sections` name. Unless it `needs_lists`, a crawl without records has none. Raises whatever
     `reach` raises, and `Refused`."""
     now = time.time()
-    directories = [each for each in record_directories(directory) if record_files(each)]
+    places = record_directories(directory)
+    directories = [each for each in places if record_files(each)]
     lists = [each for each in SECTIONS if each in sections]
     with reach(directory) as crawl:
         if lists and not directories and needs_lists:
@@ -84,7 +85,9 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
     # It may have ended meanwhile, or have begun.
     with suppress(NoAnswer, SocketRefused, DirectoryRefused), reach(directory) as crawl:
         robots = robots_of(crawl, [row.host for row in hosts.rows])
-    summary = _summary(status, counted, external, source=directories)
+    # A place of which all records were deleted counts, too.
+    pruned = pruned_records(places) if directories else 0
+    summary = _summary(status, counted, external, has_records=bool(directories), pruned=pruned)
     return Report(
         directory=str(directory),
         at=rfc3339(now),
@@ -143,9 +146,10 @@ def _seeds(directory: Path) -> list[str]:
     return names
 
 
-def _summary(status: CrawlStatus, counted: Counted, external: External | None, *, source: Sequence[Path]) -> Summary:
-    """`source` are the directories of the records that were counted; without any, the ledger was."""
-    has_records = bool(source)
+def _summary(
+    status: CrawlStatus, counted: Counted, external: External | None, *, has_records: bool, pruned: int
+) -> Summary:
+    """Without records, the ledger was counted."""
     totals = counted.totals
     frontier = status.frontier
     return Summary(
@@ -165,7 +169,7 @@ def _summary(status: CrawlStatus, counted: Counted, external: External | None, *
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),
         refused=totals.refused.counts() if has_records else None,
-        pruned=pruned_records(source),
+        pruned=pruned,
         types=totals.types.counts() if has_records else {},
         depths=totals.depths.counts() if has_records else {},
         external=external,

@@ -599,6 +599,36 @@ def test_the_exit_code_tells_whether_a_list_has_rows(tmp_path: Path, sections: l
     )
 
 
+def note_pruned(directory: Path, *, records: int) -> None:
+    old = PrunedFile(
+        name="records/records-00009.jsonl",
+        bytes=9,
+        records=records,
+        first=None,
+        last=None,
+        digest="",
+        reason="",
+        pruned_at="",
+    )
+    write_pruned(CrawlDirectory(directory), Pruned(before={"records": PrunedCount().add(old)}))
+
+
+def test_deleted_records_are_told_also_if_a_part_has_no_others(tmp_path: Path) -> None:
+    """As of a crawl that was divided: nothing is added to what it wrote before."""
+    crawl = make(tmp_path / "parts", parts=PARTS)
+    number = Ownership(PARTS).owner(queue_of(HOSTS[0]))
+    part = part_directory(crawl.directory, number)
+    deleted = sum(path.read_bytes().count(b"\n") for path in record_files(part / "records"))
+    for path in record_files(part / "records"):
+        path.unlink()
+    note_pruned(part, records=deleted)
+    assert f"{deleted} old records were deleted, and not counted" in crawl.do("report", "summary").out
+    report = msgspec.json.decode(crawl.do("report", "--json").out, type=Report)
+    assert (report.summary.pruned, report.source) == (deleted, "records")
+    note = f"old records of {deleted} URLs were deleted, so the lists lack what these would tell"
+    assert crawl.do("report", "dead-links").err == f"note: {note}\n"
+
+
 @pytest.mark.parametrize("is_known", [False, True])
 def test_the_exit_code_is_1_if_records_that_would_tell_were_pruned(tmp_path: Path, is_known: bool) -> None:
     crawl = make(tmp_path / "one")
@@ -606,17 +636,7 @@ def test_the_exit_code_is_1_if_records_that_would_tell_were_pruned(tmp_path: Pat
     # The ledger knows 27 URLs. A newer visit tells of each, or some were never fetched again.
     seen = range(len(HOSTS) * SETTLED - (0 if is_known else 2))
     written(crawl.directory / "records", *(record(100 + number, f"/{number}", visit=2) for number in seen))
-    old = PrunedFile(
-        name="records/records-00009.jsonl",
-        bytes=9,
-        records=27,
-        first=None,
-        last=None,
-        digest="",
-        reason="",
-        pruned_at="",
-    )
-    write_pruned(CrawlDirectory(crawl.directory), Pruned(before={"records": PrunedCount().add(old)}))
+    note_pruned(crawl.directory, records=27)
     told = crawl.do("report", "dead-links", "--exit-code")
     notes = [] if is_known else ["old records of 2 URLs were deleted, so the lists lack what these would tell"]
     assert (told.code, told.err) == (int(not is_known), "".join(f"note: {note}\n" for note in notes))
