@@ -177,8 +177,11 @@ def test_a_directory_without_a_crawl_is_refused_however_it_is_asked(tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-def test_diff_says_that_all_records_were_deleted(crawl: Path) -> None:
+def test_diff_and_report_say_that_all_records_were_deleted(crawl: Path) -> None:
     assert command_here("parts", str(crawl), "--into", "2").code == COMPLETE  # so that no file is the one in use
     assert json_of(command_here("prune", str(crawl), "--keep-bytes", "0B", "--json"))["pruned"]
     told = command_here("diff", str(crawl), str(crawl))
     assert_told(told, REFUSED, "has no records, which would be compared: ", "deleted on purpose; restore a copy")
+    told = command_here("report", str(crawl), "dead-links")
+    assert_told(told, REFUSED, "from which dead-links would be made: ", "deleted on purpose; restore a copy")
+    assert "output.records" not in told.err

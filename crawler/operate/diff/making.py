@@ -13,7 +13,7 @@ from crawler.operate.missing import notes_of_missing
 from crawler.operate.reach import reach
 from crawler.operate.refused import Refused
 from crawler.operate.report.lists.temporary import temporary_database
-from crawler.operate.report.making import names_of, pruned_records
+from crawler.operate.report.making import names_of, pruned_records, why_no_records
 from crawler.page import rfc3339
 from crawler.status import number_of
 from crawler.write.records import record_files
@@ -49,13 +49,10 @@ def make_diff(
 def _records(directory: Path) -> list[Path]:
     """Where the records of a crawl are. Raises `Refused` if it has none."""
     with reach(directory):
-        found = [each for each in record_directories(directory) if record_files(each)]
+        places = record_directories(directory)
+        found = [each for each in places if record_files(each)]
     if not found:
-        why = "set output.records to true before the next crawl"
-        if deleted := pruned_records(record_directories(directory)):
-            why = (
-                f"{number_of(deleted, 'was', 'were')} deleted on purpose; restore a copy from before, and compare that"
-            )
+        why = why_no_records(places, do="compare that")
         raise Refused(f"the crawl in {directory} has no records, which would be compared: {why}", REFUSED)
     return found
 

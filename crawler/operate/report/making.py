@@ -52,8 +52,8 @@ def make_report(directory: Path, sections: Collection[str], *, limit: int | None
     with reach(directory) as crawl:
         if lists and not directories and needs_lists:
             raise Refused(
-                f"the crawl in {directory} has no records, from which {', '.join(lists)} would be made: set "
-                "output.records to true before the next crawl",
+                f"the crawl in {directory} has no records, from which {', '.join(lists)} would be made: "
+                f"{why_no_records(places, do='make the report of that')}",
                 REFUSED,
             )
         status = crawl.ask(GetStatus())
@@ -128,6 +128,13 @@ def _notes_of_lists(directory: Path, summary: Summary, counted: Counted) -> list
 def pruned_records(directories: Iterable[Path]) -> int:
     """How many records of these directories were deleted on purpose."""
     return sum(read_pruned(CrawlDirectory(each.parent)).total("records").records for each in directories)
+
+
+def why_no_records(directories: Iterable[Path], *, do: str) -> str:
+    """Why none of these directories has records, and what to do. `do`: what a copy from before is good for."""
+    if deleted := pruned_records(directories):
+        return f"{number_of(deleted, 'was', 'were')} deleted on purpose; restore a copy from before, and {do}"
+    return "set output.records to true before the next crawl"
 
 
 def names_of(directory: Path) -> Canonical:
