@@ -225,6 +225,12 @@ def test_each_file_that_cannot_be_read_is_told_and_all_others_are_compared(crawl
     assert invoke("inspect", crawl, "verify", "--repair").return_value == COMPLETE
 
 
+def test_a_table_on_a_disk_that_is_not_mounted_has_lost_nothing(crawl: Path) -> None:
+    in_its_place(crawl / "sinks" / "sqlite" / "pages.sqlite", "link")
+    told = only_problem(crawl)
+    assert told.startswith("unread: the sink can't be read now, so nothing of it was compared: ")
+
+
 def test_an_index_that_cannot_be_read_is_told(crawl: Path) -> None:
     [index] = crawl.glob("warc/*.cdxj")
     in_its_place(index, "folder")

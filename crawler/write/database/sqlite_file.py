@@ -266,6 +266,8 @@ _WrittenRows = list[tuple[int, str, str, int | None, str | None]]
 def read_written(path: Path) -> Iterator[list[Written]]:
     """What the file of a crawl that does not run has of all pages. Raises `OSError` if it can't be read."""
     _check_files(path, os.R_OK)
+    if path.is_symlink():
+        path.stat()  # the file on a disk that is not mounted is not empty
     try:
         for rows in read_rows(path, *Written.__struct_fields__, is_alone=True) if path.exists() else ():
             yield [Written(*row) for row in msgspec.convert(rows, _WrittenRows)]
