@@ -11,6 +11,7 @@ import msgspec
 from isal import isal_zlib
 
 from crawler.control.wire import MAX_REQUEST_BYTES
+from crawler.disk.directory import CrawlDirectory
 from crawler.files.folders import sync_directory
 from crawler.files.replacing import naming
 from crawler.operate.actions.exported import Line, read_line
@@ -70,20 +71,20 @@ def read_imported(path: Path) -> Iterator[list[Line]]:
 
 
 def divide_imported(
-    sources: Sequence[Path], targets: Sequence[Path], *, owner_of: Callable[[str], int], read: Read
+    sources: Sequence[CrawlDirectory], targets: Sequence[CrawlDirectory], *, owner_of: Callable[[str], int], read: Read
 ) -> None:
     """Give each target the lines of its URLs; `owner_of` tells the target of a canonical URL. The sources stay. After a
     crash, call it again. Raises `OSError`."""
     for target in targets:
-        target.unlink(missing_ok=True)
+        target.imported.unlink(missing_ok=True)
     for source in sources:
-        for lines in read_imported(source):
+        for lines in read_imported(source.imported):
             by_owner: dict[int, list[Line]] = {}
             for line in lines:
                 with suppress(ValueError):
                     by_owner.setdefault(owner_of(canonical_of(line, read)), []).append(line)
             for owner, of_one in by_owner.items():
-                note_imported(targets[owner], of_one, syncs=True)
+                note_imported(targets[owner].imported, of_one, syncs=True)
 
 
 def _url(line: Line, target: Target) -> CrawlUrl:

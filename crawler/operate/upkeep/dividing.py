@@ -144,10 +144,7 @@ async def _divide(path: Path, parts: int, *, progress: Progress, register: Machi
     )
     divide_noted(sources, targets)
     divide_imported(
-        [each.imported for each in sources],
-        [each.imported for each in targets],
-        owner_of=job.routing.owner_of_settled,
-        read=partial(discovering.read_url, loaded.config),
+        sources, targets, owner_of=job.routing.owner_of_settled, read=partial(discovering.read_url, loaded.config)
     )
     write_layout(path, division)
     return Divided(
