@@ -178,6 +178,12 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
         is_own = lineage == lineage_of(self.next_number)
         return number < (self.next_number if is_own else self.earlier.get(lineage, 0))
 
+    def note_number(self, number: int) -> None:
+        """A number was found in use. None up to it is given from now on. 0 stands for none."""
+        self.next_number = number_after(self.next_number, number)
+        if number and not self.has_given(number):
+            self.earlier = {**self.earlier, lineage_of(number): number + 1}
+
     def note_fetch(self, at: float | None) -> None:
         """A URL is settled that was fetched then."""
         if at is not None and at > self.fetched_at:

@@ -18,7 +18,6 @@ from frontier.records import (
     NO_TRANSIT,
     InboxPosition,
     Transit,
-    number_after,
 )
 from frontier.sending.outgoing import Chosen, Outgoing
 from frontier.store import Store
@@ -284,7 +283,7 @@ class Admission:
         for entry in entries:
             number = entry.number or counters.next_number
             numbered.append(revisits.plan_entry(msgspec.structs.replace(entry, number=number), now))
-            counters.next_number = number_after(counters.next_number, number)
+            counters.note_number(number)
             counters.admitted += 1
             counters.note_fetch(entry.fetched_at)
             count_state(counters, entry.state)

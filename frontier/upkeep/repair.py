@@ -44,7 +44,6 @@ from frontier.records import (
     Trimmed,
     first_number,
     lineage_of,
-    number_after,
     precedence_of,
 )
 from frontier.transitions.accounting import count_queue, count_state
@@ -82,7 +81,7 @@ def _repair_entries(store: LevelDBStore, batch: RepairBatch) -> None:
             batch.put(found.key, encode_entry(entry))
             continue
         entry, location = found
-        batch.counters.next_number = number_after(batch.counters.next_number, entry.number)
+        batch.counters.note_number(entry.number)
         if location is not None and store.full_scan.record_at(location) is None:
             _put_back(batch, entry, location)
 
@@ -123,7 +122,7 @@ def _repair_locations(store: LevelDBStore, batch: RepairBatch) -> QueuedUrls:
 def _repair_location(batch: RepairBatch, pending: PendingUrl, due_ms: int | None) -> bool:
     """Returns whether the URL stays here. It does not if it also waits where the ledger has it."""
     url, counters = pending.url, batch.counters
-    counters.next_number = number_after(counters.next_number, pending.number)
+    counters.note_number(pending.number)
     counters.next_ordinal = max(counters.next_ordinal, (pending.order & ORDINAL_MASK) + 1)
     counters.note_fetch(None if url.last_visit is None else url.last_visit.fetched_at)
     here = Location(pending.number, url.queue_key, pending.order, due_ms)

@@ -287,6 +287,15 @@ def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_wit
     assert read_added(path)[0].request.urls > ["80"]
 
 
+@pytest.mark.parametrize("parts", [1, PARTS])
+def test_what_is_forgotten_after_a_division_and_a_rebuild_is_missed_by_nobody(parts: int, tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=1 if parts > 1 else PARTS)
+    assert crawl.run("parts", "DIR", "--into", str(parts)).code == 0
+    rebuild(crawl)
+    assert crawl.do("forget", url_of(HOSTS[0], 0)).code == 0
+    assert (crawl.look("fsck").code, crawl.look("verify").code) == (0, 0)
+
+
 def test_a_list_that_is_damaged_or_names_no_pattern_keeps_no_crawl_from_being_rebuilt(tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl")
     before, noted = pending(crawl), CrawlDirectory(crawl.directory).recrawls
