@@ -19,7 +19,7 @@ from crawler.operate.actions.forms import seconds
 from crawler.page.digests import digest_bytes
 from crawler.url.urls import Target
 from crawler.write.gzip_members import GzipMember, members
-from frontier import CrawlUrl, Frontier, LedgerEntry, Recovering, UrlState
+from frontier import CrawlUrl, Frontier, LedgerEntry, LedgerReads, Recovering, UrlState
 
 Read = Callable[[str], Target]
 """Reads a URL. Raises `ValueError` or `Refused`."""
@@ -40,6 +40,12 @@ def canonical_of(line: Line, read: Read) -> str:
     if line.canonical is not None:
         return line.canonical
     return read(line.url).canonical if line.state == "pending" else line.url
+
+
+def is_known(line: Line, ledger: LedgerReads, read: Read) -> bool:
+    with suppress(ValueError):
+        return ledger.known(canonical_of(line, read)) is not None
+    return False
 
 
 def note_imported(path: Path, lines: Sequence[Line], *, syncs: bool) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from crawler.files.folders import delete_folders
 from crawler.operate.actions.added import add_noted
-from crawler.operate.actions.imported import enter_lines, read_imported
+from crawler.operate.actions.imported import enter_lines, is_known, read_imported
 from crawler.operate.actions.noting import read_added, read_recrawls
 from crawler.operate.actions.selecting import recrawl_noted
 from crawler.operate.upkeep.places import Place, Places, open_states, reconciliation
@@ -122,14 +122,15 @@ class Repairing:
     def _recover(self, place: Place, state: FrontierState) -> None:
         """Recover from the output what the state has lost. Closes the state."""
         with closing(state):
-            before = state.describe().lost
+            stats = state.describe()
+            before = stats.lost
             recovered = asyncio.run(
                 recover(
                     place.loaded,
                     self._sources(place),
                     state,
                     progress=lambda count: self._say(f"{number_of(count, 'record')} read"),
-                    queue_again=partial(self._queue_noted, place),
+                    queue_again=partial(self._queue_noted, place, is_anew=not stats.admitted),
                 )
             )
         output = place.loaded.config.output
@@ -156,8 +157,11 @@ class Repairing:
         if before and not recovered.unread:
             self._say(f"{place.named}all lost URLs are known again to which a fetched page links")
 
-    async def _queue_noted(self, place: Place, frontier: RecoveringFrontier, ledger: LedgerReads) -> int:
-        """Enter what was imported, and queue what operators had queued, as far as it was not visited since."""
+    async def _queue_noted(
+        self, place: Place, frontier: RecoveringFrontier, ledger: LedgerReads, *, is_anew: bool
+    ) -> int:
+        """Enter what was imported, and queue what operators had queued, as far as it was not visited since. `is_anew`
+        says that the frontier began with nothing, so that it lacks the links that imported lines count."""
         count = imported = 0
         owner, part, read = self._places.owner, place.part, partial(discovering.read_url, place.loaded.config)
 
@@ -165,7 +169,8 @@ class Repairing:
             return part is None or owner(queue_key) == part
 
         for lines in read_imported(place.directory.imported):
-            imported += await enter_lines(frontier, frontier, lines, read)
+            new = lines if is_anew else [line for line in lines if not is_known(line, ledger, read)]
+            imported += await enter_lines(frontier, frontier, new, read)
             await asyncio.sleep(0)
         if imported:
             self._say(f"{place.named}{number_of(imported, 'URL')} entered again, as an import had done before")

@@ -1,5 +1,6 @@
 """What `recrawl` and `add` have queued is queued again when a frontier is rebuilt from the output."""
 
+import asyncio
 import errno
 import gzip
 import os
@@ -9,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from config import load
 from crawler import crawl_sync
 from crawler.control.requests import Add, Recrawl
 from crawler.control.selections import Selection
@@ -23,7 +25,8 @@ from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
 from crawler.page import PageRecord
 from crawler.wiring import seeding
-from frontier import CrawlUrl, Frontier
+from crawler.wiring.storage import open_state, visited_set
+from frontier import CrawlUrl, Frontier, Recovering
 from frontier.descriptor import Durability
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make, settle, url_of
 
@@ -248,6 +251,29 @@ def test_what_was_imported_is_known_after_a_rebuild_and_a_division(
     with CrawlDirectory(part_directories(crawl.directory)[0]) as directory:
         clear_crawl(directory)
         assert not directory.imported.exists()
+
+
+def test_links_of_imported_lines_are_not_counted_again_by_a_repair(tmp_path: Path) -> None:
+    crawl, path = make(tmp_path / "crawl"), tmp_path / "lines"
+    path.write_bytes(msgspec.json.encode({"url": url_of(HOSTS[1], EACH), "hit_count": 4}))
+    assert crawl.run("frontier", "import", "DIR", str(path)).code == 0
+    before = crawl.exported()
+    asyncio.run(lose_one(crawl))
+    assert "from the output: 0 settled URLs" in crawl.look("fsck", "--repair").err
+    assert crawl.exported() == before
+
+
+async def lose_one(crawl: StoredCrawl) -> None:
+    directory = CrawlDirectory(crawl.directory)
+    with directory:
+        loaded = load(directory.configuration, environ={}, require_seeds=False)
+        state = open_state(loaded.config, directory)
+        visited = visited_set(loaded.config, directory, state.knows_many)
+        frontier = await state.open_frontier(visited)
+        assert isinstance(frontier, Recovering)
+        await frontier.set_lost(1)
+        await frontier.aclose()
+        await visited.aclose()
 
 
 def told(crawl: StoredCrawl) -> list[list[object]]:
