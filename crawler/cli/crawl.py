@@ -60,7 +60,7 @@ Options = dict[str, tuple[str, object]]
     "--cluster",
     metavar="URL",
     help="Run parts of a crawl on many machines. URL is its Redis server, where `onceover cluster init` has made it. "
-    "Parts that DIR has come first, then new ones.",
+    "It takes the parts in DIR first, then new ones.",
 )
 @click.option(
     "--max-parts",

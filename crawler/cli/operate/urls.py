@@ -188,8 +188,8 @@ def recrawl(  # noqa: PLR0913 - a command takes each of its options
     as_json: bool,
 ) -> None:
     """Queue again what the crawl in DIR has fetched or given up. Without options, these are all URLs; with several,
-    those to which all of them apply. With --excluded, queue what rules have excluded, because they were changed: what
-    they still exclude is not fetched.
+    those to which all of them apply. With --excluded, queue what rules have excluded, after you have changed them:
+    what they still exclude is not fetched.
 
     Servers are asked whether the crawl's copies are still current. You can repeat an interrupted command: what waits
     already is not queued twice.

@@ -44,7 +44,9 @@ PAGE_ROWS: Final = 100
     help="Write all sections with plots into one HTML file; - for stdout. Up to 100 rows each, or as --limit says.",
 )
 @click.option(
-    "--exit-code", is_flag=True, help="End with 1 if a named list has a row, or nobody knows; with 0 if all are empty."
+    "--exit-code",
+    is_flag=True,
+    help="End with 1 if a named list has a row, or if nobody knows; with 0 if all are empty.",
 )
 @part
 @as_json
