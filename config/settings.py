@@ -48,6 +48,9 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a block `[[site]]` may set it, too."""
     is_secret: bool
     """Whether logs and messages must show only the keys of this table."""
+    hides_wrong: bool
+    """Whether messages must not quote a wrong value, because people write a secret there, such as a login in place of
+    the file that has it."""
     type: Any
     """For `msgspec.convert`."""
 
@@ -227,6 +230,7 @@ def _setting(section: str, field: msgspec.structs.FieldInfo) -> Setting:
         key_pattern=key_notes.get("pattern"),
         per_site=notes.get("per_site", False),
         is_secret=notes.get("is_secret", False),
+        hides_wrong=notes.get("is_secret", False) or notes.get("hides_wrong", False),
         type=field.type,
     )
 

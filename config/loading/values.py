@@ -90,11 +90,20 @@ def _refusal(setting: Setting, value: object, error: str, backends: Backends) ->
         found = value[int(item[1])]
     elif isinstance(value, dict):
         found = next(({k: v} for k, v in value.items() if not _fits(setting, {k: v})), value)
-    in_one_line = " ".join(map(str.strip, toml_value(found).split("\n")))
-    shown = shortened(in_one_line, longest=_SHOWN, shown=_SHOWN)
+    shown = _without_secret(found) if setting.hides_wrong else _shown(found)
     plugins = () if setting.backends is None else backends.plugins(setting.backends)
     meant = did_you_mean(found, (*setting.choices, *plugins), written='"{}"') if isinstance(found, str) else None
     return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}"
+
+
+def _shown(value: object) -> str:
+    in_one_line = " ".join(map(str.strip, toml_value(value).split("\n")))
+    return shortened(in_one_line, longest=_SHOWN, shown=_SHOWN)
+
+
+def _without_secret(value: object) -> str:
+    under = f" under {_shown(next(iter(value)))}" if isinstance(value, dict) and len(value) == 1 else ""
+    return f"something else{under}, which is not shown, because it may be secret"
 
 
 def _fits(setting: Setting, value: object) -> bool:

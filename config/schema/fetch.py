@@ -31,6 +31,7 @@ ProxyUrl = Annotated[
         r"(https?|socks5h?)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?/?",
         '{ "*" = "http://192.0.2.1:3128", "*.example.org" = "socks5://192.0.2.1:1080" }',
     ),
+    Meta(extra={"hides_wrong": True}),
 ]
 Secret = Annotated[
     str,
@@ -38,6 +39,7 @@ Secret = Annotated[
         r"(env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+)",
         '{ "www.example.org" = "env:LOGIN" } or "file:/run/secrets/login", with hosts without ports',
     ),
+    Meta(extra={"hides_wrong": True}),
 ]
 HeaderName = Annotated[str, matching(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")]
 HeaderValue = Annotated[

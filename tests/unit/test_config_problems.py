@@ -260,7 +260,7 @@ def test_a_message_quotes_the_beginning_of_a_long_value_and_its_length(line: str
 
 @pytest.mark.parametrize("value", ['["LONG"]', r'[["LONG"], "a\nb"]'])
 def test_a_message_quotes_a_long_list_in_one_line(value: str, tmp_path: Path) -> None:
-    line = f"fetch.headers = {value.replace('LONG', LONG)}"
+    line = f"fetch.hosts = {value.replace('LONG', LONG)}"
     [problem] = problems_of(written(tmp_path, f'{line}\ncrawl.seeds = ["https://a.test/"]\n'))
     assert "\n" not in problem
     assert re.search(r'found (\[ )+"xxx', problem)
@@ -462,3 +462,26 @@ def test_any_bytes_as_a_file_are_taken_or_refused(tmp_path_factory: pytest.TempP
     path = tmp_path_factory.getbasetemp() / "any-bytes.toml"
     path.write_bytes(data)
     assert all(str(path) in str(problem) for problem in refusals(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("fetch.headers = { Authorization = 'Bearer geheim-ü' }", 'something else under "Authorization"'),
+        ("fetch.headers = { 'X A' = 'geheim' }", 'something else under "X A"'),
+        ("fetch.headers = { Accept = 'a', Authorization = ['geheim'] }", 'something else under "Authorization"'),
+        ("fetch.headers = ['geheim']", "something else"),
+        ("fetch.logins = { 'a.test' = 'env:A', 'b.test' = 'user:geheim' }", 'something else under "b.test"'),
+        ("fetch.logins = 'user:geheim'", "something else"),
+        ("fetch.proxies = { '*' = 'http://user:geheim@127.0.0.1:1' }", 'something else under "*"'),
+        ("[[site]]\nmatch = ['a.test']\nfetch.headers = { A = ['geheim'] }", 'something else under "A"'),
+    ],
+)
+def test_a_wrong_value_that_may_be_a_secret_is_not_shown(text: str, found: str, tmp_path: Path) -> None:
+    path = tmp_path / "crawl.toml"
+    path.write_text(f'crawl.seeds = ["http://a.test/"]\n{text}\n')
+    with pytest.raises(ConfigError) as refused:
+        load(path)
+    [problem] = refused.value.problems
+    assert problem.message.endswith(f", found {found}, which is not shown, because it may be secret")
+    assert "geheim" not in str(problem)
