@@ -180,7 +180,7 @@ def test_a_query_that_makes_no_sense_is_refused(wrong: dict[str, str]) -> None:
 @settings(deadline=None, max_examples=60)
 @given(
     damage=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=40)), max_size=6),
-    kept=st.floats(0, 1),
+    kept=st.just(1.0) | st.floats(0, 1),
 )
 def test_damage_costs_the_samples_that_it_hits_and_nothing_else(
     damage: Sequence[tuple[float, bytes]], kept: float
@@ -201,8 +201,8 @@ def test_damage_costs_the_samples_that_it_hits_and_nothing_else(
         after = Ring(path, ["n", "m"], SMALL)
         read = after.read(0.0, now)
         assert read.items() <= whole.items()
-        if not damage and kept == 1.0:
-            assert read == whole
+        if kept == 1.0:  # each piece of damage hits three samples at most
+            assert len(whole) - len(read) <= 3 * len(damage)
         # It goes on as if nothing had happened.
         after.write(now + 5, (7.0, 8.0))
         assert Ring(path, ["n", "m"], SMALL).last(now + 5) == (now + 5, (7.0, 8.0))
