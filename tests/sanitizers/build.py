@@ -18,6 +18,8 @@ FLAGS = (
     "-shared -fPIC -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
     " -Wall -Wextra -Werror"
 ).split()
+REFUSING = setuptools.Extension("tests.sanitizers._refusing", ["tests/sanitizers/_refusing.c"])
+"""Refuses memory to the extensions."""
 OPTIONS = {
     # Python frees little when it exits, so the child looks for leaks itself.
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:allocator_may_return_null=1:quarantine_size_mb=64",
@@ -64,7 +66,8 @@ def run(
     with tempfile.TemporaryDirectory() as directory:
         extension, place = extensions()[name], Path(directory, "case")
         library = build(extension, Path(directory))
-        arguments = (extension.name, library, place, seed, first, cases, "" if corpora is None else corpora)
+        refusing = build(REFUSING, Path(directory))
+        arguments = (extension.name, library, refusing, place, seed, first, cases, corpora or "")
         done = subprocess.run(
             [*_prefix_for_fixed_addresses(), sys.executable, "-m", "tests.sanitizers.child", *map(str, arguments)],
             capture_output=True,

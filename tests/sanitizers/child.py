@@ -1,4 +1,4 @@
-"""The process that runs cases. Arguments: MODULE LIBRARY PLACE SEED FIRST CASES CORPORA.
+"""The process that runs cases. Arguments: MODULE LIBRARY REFUSING PLACE SEED FIRST CASES CORPORA.
 
 It writes the number of each case to the file PLACE before it runs it, since a sanitizer ends the process at once.
 """
@@ -16,6 +16,7 @@ from tests.sanitizers.calls import Call, make, spoil
 from tests.sanitizers.corpus import Corpus, corpus_of
 
 REPOSITORY = Path(__file__).parents[2]
+REFUSING = "tests.sanitizers._refusing"
 REPEATED, REPEATS, MOST_LEFT_BYTES = 30, 15, 300
 """How many cases at most are repeated to look for leaks, how often, and the bytes that they may leave behind. One small
 object per repetition is more."""
@@ -65,19 +66,16 @@ def misuse(target: Target, chance: Random, corpus: Corpus) -> None:
 
 def run_out_of_memory(target: Target, chance: Random, corpus: Corpus) -> None:
     """Refuse the first allocation of each call, then the second, and so on."""
-    try:
-        from _testcapi import remove_mem_hooks, set_nomemory  # type: ignore[import-not-found] # noqa: PLC0415
-    except ImportError:
-        return  # Debian's Python lacks it
+    refuse, grant = sys.modules[REFUSING].refuse, sys.modules[REFUSING].grant
     for call in target.calls(chance, corpus):
         for refused in range(REFUSALS):
-            set_nomemory(refused, refused + 1)
+            refuse(refused)
             try:
                 make(call)
             except MemoryError:
                 continue
             finally:
-                remove_mem_hooks()
+                grant()
 
 
 class Garbage:
@@ -126,11 +124,12 @@ def measure_leak(target: Target, seed: int, corpus: Corpus, *, cases: int) -> in
 
 
 def main() -> None:
-    module, library, place = sys.argv[1:4]
-    seed, first, cases = map(int, sys.argv[4:7])
+    module, library, refusing, place = sys.argv[1:5]
+    seed, first, cases = map(int, sys.argv[5:8])
     load(module, Path(library))
+    load(REFUSING, Path(refusing))
     folder, _, name = module.rpartition("._")
-    corpus = corpus_of(REPOSITORY / folder.replace(".", "/"), Path(sys.argv[7]) if sys.argv[7] else None)
+    corpus = corpus_of(REPOSITORY / folder.replace(".", "/"), Path(sys.argv[8]) if sys.argv[8] else None)
     target = cast(Target, importlib.import_module(f"tests.sanitizers.{name}"))
     with Path(place).open("w", encoding="ascii") as file:
 

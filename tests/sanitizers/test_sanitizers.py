@@ -57,7 +57,6 @@ def test_a_fault_is_found(fault: str, report: str) -> None:
 
 
 def test_a_fault_where_memory_runs_out_is_found() -> None:
-    pytest.importorskip("_testcapi")
     done = run("faulty", cases=1, FAULT="trust_memory")
     assert done.returncode != 0
     assert "the last case of faulty, seed 1, was 0, without memory" in done.stderr
