@@ -419,6 +419,24 @@ def test_a_page_that_once_redirected_to_itself_counts_once(
     assert [each.url for each in found.links] == [f"http://a.test/#of-{at}" for at in broken]
 
 
+def test_a_page_to_which_a_login_leads_back_counts_once_also_if_the_crawl_has_a_new_name_for_it(tmp_path: Path) -> None:
+    to_login, login = {"status": 302, "redirect": "http://a.test/login"}, {"status": 302, "redirect": "http://a.test/"}
+    back = {"kind": "redirect", "via": "http://a.test/login"}
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", **to_login),
+        record(2, "/login", **login),
+        record(3, "/", **back),
+        record(4, "/login", visit=2, **login),
+        record(5, "/", visit=2),
+        record(6, "/", visit=2, **back),
+        record(7, "/", **back),
+    )
+    counted = Counted()
+    counted.add_records([directory], str)
+    assert counted.totals.statuses.counts() == {"200": 1, "302": 1}
+
+
 def test_a_page_that_redirects_to_itself_at_the_first_visit_alone_is_no_duplicate_of_itself(tmp_path: Path) -> None:
     """The second visit has the cookie that the redirect has set."""
     page = {"digest": "sha1:A", "size_bytes": 5, "content_type": "text/html"}

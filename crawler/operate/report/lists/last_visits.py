@@ -51,8 +51,8 @@ class LastVisits:
     A redirect of a page to itself, as with a cookie, counts beside the page, until the page answers without one. The
     crawl knows the target of such a redirect by another name, and asks for both again: the last answer is the page.
 
-    A URL that was visited once costs nothing, unless the crawl `has_forgotten` URLs: the first visit after that counts
-    as visit 1 again."""
+    A URL that was visited once costs nothing unless a redirect led there, or the crawl `has_forgotten` URLs: the first
+    visit after that counts as visit 1 again."""
 
     def __init__(
         self,
@@ -68,7 +68,8 @@ class LastVisits:
         database.execute(_TABLE)
         for visit in visits:
             is_repeat, is_target = has_forgotten or visit.visit > 1, self._is_target(visit)
-            if is_repeat or is_target:
+            # Where a redirect leads back, as from a login, the crawl may know the page by another name, at its visit 1.
+            if is_repeat or is_target or visit.kind == LinkKind.REDIRECT:
                 self._has_any |= is_repeat
                 self._has_targets |= is_target
                 last, current = visit.number, 0 if _tells_nothing(visit) else visit.number
