@@ -18,8 +18,9 @@ _VERSION: Final = 1
 _WAIT_S: Final = 60.0
 _EXCERPT_WORDS: Final = 32
 _BEGIN, _END = "\x02", "\x03"
-_UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), " ")
-"""Control characters: two of them mark words, SQLite ends a text at another, and terminals obey some."""
+_UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), " ")
+"""Control characters: two of them mark words, SQLite ends a text at another, and terminals obey some. And lone
+surrogates, which UTF-8 can't encode."""
 _WEIGHTS: Final = "8.0, 2.0, 1.0"
 """Of a word in the title, the path and the text."""
 _SCHEMA: Final = f"""
@@ -150,7 +151,7 @@ class SearchIndex:
         """Add a page, or replace it."""
         self.drop(page.url)
         parts = urlsplit(page.url)
-        values = (page.url, parts.hostname or "", page.number, page.fetched_at, file.id, bool(page.text))
+        values = (page.url, (parts.hostname or "").rstrip("."), page.number, page.fetched_at, file.id, bool(page.text))
         made = self._database.execute(
             "INSERT INTO page (url, host, number, fetched_at, file, has_text) VALUES (?, ?, ?, ?, ?, ?)", values
         )

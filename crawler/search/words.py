@@ -14,6 +14,8 @@ Letters count without case and accents, as FTS5 (https://sqlite.org/fts5.html) c
 """
 
 import re
+from contextlib import suppress
+from ipaddress import IPv6Address
 from typing import Final
 
 import msgspec
@@ -24,7 +26,9 @@ MOST_WORDS: Final = 100
 _TERM: Final = re.compile(
     r'(?P<minus>-?)(?:(?P<field>title|path|site):)?(?:"(?P<phrase>[^"]*)"?(?P<more>\*?)|(?P<word>\S*))'
 )
-_HOST: Final = re.compile(r"[a-z0-9_.:\[\]-]+")
+_HOST: Final = re.compile(r"[a-z0-9_.-]+")
+_NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
+"""What neither SQLite nor JSON takes; the shell gives bytes that are no UTF-8 as lone surrogates."""
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u31f0-\u31ff"  # Hiragana, Katakana
@@ -59,6 +63,8 @@ def separated(text: str) -> str:
 
 def read_query(text: str) -> Query:
     """Raises `BadQuery`."""
+    if _NO_TEXT.search(text):
+        raise BadQuery(f"expected words in UTF-8, without the character NUL; found {text!a}")
     groups: list[list[str]] = []
     without: list[str] = []
     hosts: list[str] = []
@@ -83,7 +89,7 @@ def read_query(text: str) -> Query:
         joins = False
     if not groups:
         raise BadQuery(f"expected a word to look for, such as: red shoes; found {text!r}")
-    if (words := sum(map(len, groups)) + len(without)) > MOST_WORDS:
+    if (words := sum(map(len, (*groups, without, hosts, hosts_without)))) > MOST_WORDS:
         raise BadQuery(f"expected up to {MOST_WORDS} words, found {words}")
     match = " AND ".join(f"({' OR '.join(group)})" for group in groups)
     if without:
@@ -98,14 +104,16 @@ def _expression(term: re.Match[str]) -> str | None:
     words = phrase if word is None else word
     if words is None or not any(map(str.isalnum, words)):
         return None
-    quoted = '"{}"'.format(separated(words).replace('"', " ").replace("\0", " "))
+    quoted = '"{}"'.format(separated(words).replace('"', " "))
     column = "" if term["field"] is None else f"{term['field']} : "
     return f"{column}{quoted}{' *' if is_beginning else ''}"
 
 
 def _host(text: str) -> str:
     """A host as URLs have it: in lower case, those with other letters in Punycode."""
+    with suppress(ValueError):
+        return IPv6Address(text.removeprefix("[").removesuffix("]")).compressed
     host = in_ascii(text.strip(".").lower())
     if not _HOST.fullmatch(host):
-        raise BadQuery(f"expected a host behind site:, such as site:example.org; found {text!r}")
+        raise BadQuery(f"expected a host without a port behind site:, such as site:example.org; found {text!r}")
     return host

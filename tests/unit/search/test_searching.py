@@ -143,11 +143,19 @@ def test_records_that_were_written_anew_are_read_anew(crawl: Searched) -> None:
 
 
 def test_hosts_are_told_apart(tmp_path: Path) -> None:
-    urls = ["http://a.test/", "http://www.a.test/", "http://ba.test/", "http://b.test:8080/"]
+    urls = [
+        "http://a.test/",
+        "http://www.a.test/",
+        "http://ba.test/",
+        "http://b.test:8080/",
+        "http://[::1]:80/",
+        "http://c.test./",
+    ]
     pages = [visit(number, "red", url=url) for number, url in enumerate(urls)]
     crawl = Searched(write_crawl(tmp_path / "crawl", pages))
     assert crawl.numbers("red site:a.test") == [0, 1]
-    assert crawl.numbers("red -site:a.test") == [2, 3]
+    assert crawl.numbers("red -site:a.test -site:[::1] -site:c.test") == [2, 3]
+    assert crawl.numbers("red site:[0::1]") == [4]
     assert crawl.numbers("red site:ba.test site:b.test") == [2, 3]
 
 

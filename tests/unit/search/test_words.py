@@ -76,6 +76,7 @@ def test_a_query_finds_the_pages_that_it_means(table: sqlite3.Connection, query:
         ("site:a.test red site:b.test -site:c.test", ("a.test", "b.test"), ("c.test",)),
         ("site:bücher.example red", ("xn--bcher-kva.example",), ()),
         ("site:.a.test red", ("a.test",), ()),
+        ("site:[::1] red -site:0:0::2", ("::1",), ("::2",)),
     ],
 )
 def test_a_query_may_name_hosts(query: str, hosts: tuple[str, ...], hosts_without: tuple[str, ...]) -> None:
@@ -90,16 +91,23 @@ def test_a_query_without_a_word_is_refused(query: str) -> None:
         read_query(query)
 
 
-@pytest.mark.parametrize("query", ["red site:", "red site:http://a.test/", 'red site:"a b"'])
+@pytest.mark.parametrize("query", ["red site:", "red site:http://a.test/", 'red site:"a b"', "red site:a.test:80"])
 def test_what_is_no_host_is_refused(query: str) -> None:
-    with pytest.raises(BadQuery, match="expected a host behind site:"):
+    with pytest.raises(BadQuery, match="expected a host without a port behind site:"):
         read_query(query)
 
 
 def test_so_many_words_are_refused() -> None:
     read_query("red " * MOST_WORDS)
-    with pytest.raises(BadQuery, match="expected up to 100 words, found 101"):
-        read_query("red " * (MOST_WORDS + 1))
+    for query in ("red " * (MOST_WORDS + 1), "red " + "site:a.test " * MOST_WORDS):
+        with pytest.raises(BadQuery, match="expected up to 100 words, found 101"):
+            read_query(query)
+
+
+@pytest.mark.parametrize("query", ["red\0shoes", "red \udcff"], ids=["nul", "surrogate"])
+def test_what_no_index_can_be_asked_is_refused(query: str) -> None:
+    with pytest.raises(BadQuery, match="expected words in UTF-8"):
+        read_query(query)
 
 
 @given(
