@@ -14,7 +14,7 @@ from crawler.search.forms import Hit, Marks
 from crawler.search.words import BREAK, Query, separated
 
 _OURS: Final = 0x6F6E6365  # `application_id` of the file
-_VERSION: Final = 1
+_VERSION: Final = 2
 _WAIT_S: Final = 60.0
 _EXCERPT_WORDS: Final = 32
 _BEGIN, _END = "\x02", "\x03"
@@ -23,6 +23,8 @@ _UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127,
 surrogates, which UTF-8 can't encode."""
 _WEIGHTS: Final = "8.0, 2.0, 1.0"
 """Of a word in the title, the path and the text."""
+TOKENIZER: Final = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+"""Vowel signs (Mn, Mc) are parts of a word, without which few words of Hindi or Tamil could be told apart."""
 _SCHEMA: Final = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS page (
@@ -31,7 +33,7 @@ CREATE TABLE IF NOT EXISTS page (
 CREATE INDEX IF NOT EXISTS page_by_file ON page (file);
 CREATE TABLE IF NOT EXISTS file (
     id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, head BLOB NOT NULL, read INTEGER NOT NULL);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, path, text, tokenize = "unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, path, text, tokenize = "{TOKENIZER}");
 PRAGMA application_id = {_OURS};
 PRAGMA user_version = {_VERSION};
 COMMIT;

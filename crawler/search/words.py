@@ -14,6 +14,7 @@ Letters count without case and accents, as FTS5 (https://sqlite.org/fts5.html) c
 """
 
 import re
+import unicodedata
 from contextlib import suppress
 from ipaddress import IPv6Address
 from typing import Final
@@ -57,7 +58,8 @@ class Query(msgspec.Struct, frozen=True):
 
 def separated(text: str) -> str:
     """A text in which each letter of a script without spaces is a word. So any part of a sentence is found, as a phrase
-    of such letters."""
+    of such letters. A letter and its mark become one character, if there is one: they are the same to people (NFC)."""
+    text = text if text.isascii() else unicodedata.normalize("NFC", text)
     return _BETWEEN.sub(BREAK, text) if _HAS_UNSPACED.search(text) else text
 
 

@@ -1,11 +1,13 @@
 """What a person types into a search."""
 
 import sqlite3
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.search.index import TOKENIZER
 from crawler.search.words import MOST_WORDS, BadQuery, read_query, separated
 
 PAGES = {
@@ -15,15 +17,15 @@ PAGES = {
     4: ("東京の地図", "/ja", "東京都の地図です。Python3入門"),
     5: ("คู่มือ", "/th", "ภาษาไทยเป็นภาษา"),
     6: ("한국어", "/ko", "대한민국의 수도는 서울입니다"),
+    7: ("हिन्दी", "/hi", "काल और आज"),
+    8: ("Ёлка", "/ru", unicodedata.normalize("NFD", "Тёплый край")),
 }
 
 
 @pytest.fixture(scope="module")
 def table() -> sqlite3.Connection:
     database = sqlite3.connect(":memory:", check_same_thread=False)
-    database.execute(
-        'CREATE VIRTUAL TABLE words USING fts5(title, path, text, tokenize="unicode61 remove_diacritics 2")'
-    )
+    database.execute(f'CREATE VIRTUAL TABLE words USING fts5(title, path, text, tokenize="{TOKENIZER}")')
     for number, texts in PAGES.items():
         database.execute(
             "INSERT INTO words (rowid, title, path, text) VALUES (?, ?, ?, ?)", (number, *map(separated, texts))
@@ -58,6 +60,13 @@ def table() -> sqlite3.Connection:
         ("入門", [4]),
         ("ไทย", [5]),
         ("민국", [6]),
+        (unicodedata.normalize("NFD", "민국"), [6]),
+        ("काल", [7]),
+        ("कल", []),
+        ("हिन्दी", [7]),
+        ("हिन्द*", [7]),
+        ("тёплый край", [8]),
+        (unicodedata.normalize("NFD", "ёлка"), [8]),
         ("NEAR(red shoes)", []),
         ("text:red", []),
         ("red) OR (hats", [1, 2, 3]),
