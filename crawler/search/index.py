@@ -1,5 +1,6 @@
 """The index of a search: an SQLite file with a full-text table."""
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +18,9 @@ _OURS: Final = 0x6F6E6365  # `application_id` of the file
 _VERSION: Final = 2
 _WAIT_S: Final = 60.0
 _EXCERPT_WORDS: Final = 32
+_PIECE: Final = re.compile(rf"(?s).{{1,4000}}(?:[\s{BREAK}]|\Z)|.{{4000}}")
+"""A text is cut into these, where its words end if it has any so short."""
+_WORD: Final = re.compile(r"\w+\W*|\W+")
 _BEGIN, _END = "\x02", "\x03"
 _UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), " ")
 """Control characters: two of them mark words, SQLite ends a text at another, and terminals obey some. And lone
@@ -38,6 +42,7 @@ PRAGMA application_id = {_OURS};
 PRAGMA user_version = {_VERSION};
 COMMIT;
 """
+_PIECES: Final = f'CREATE VIRTUAL TABLE temp.piece USING fts5 (title, path, text, tokenize = "{TOKENIZER}")'
 
 
 class IndexRefused(Exception):
@@ -104,6 +109,8 @@ class SearchIndex:
             database.execute("PRAGMA synchronous = NORMAL")
             if not tables:
                 database.executescript(_SCHEMA)
+            database.execute("PRAGMA temp_store = MEMORY")
+            database.execute(_PIECES)
         except BaseException:
             database.close()
             raise
@@ -188,13 +195,13 @@ class SearchIndex:
         return pages, [self._hit(query, place, rank) for place, rank in best]
 
     def _hit(self, query: Query, place: int, rank: float) -> Hit:
-        number, url, fetched_at, has_text, title, excerpt = self._database.execute(
-            "SELECT number, url, fetched_at, has_text, highlight(words, 0, ?, ?), snippet(words, 2, ?, ?, '…', ?) "
+        number, url, fetched_at, text, title = self._database.execute(
+            "SELECT number, url, fetched_at, text, highlight(words, 0, ?, ?) "
             "FROM words JOIN page ON page.id = words.rowid WHERE words MATCH ? AND words.rowid = ?",
-            (_BEGIN, _END, _BEGIN, _END, _EXCERPT_WORDS, query.match, place),
+            (_BEGIN, _END, query.match, place),
         ).fetchone()
         title, title_marks = _marked(title)
-        excerpt, excerpt_marks = _marked(excerpt if has_text else "")
+        excerpt, excerpt_marks = _marked(self._excerpt(query, text))
         return Hit(
             number=number,
             url=url,
@@ -205,6 +212,26 @@ class SearchIndex:
             excerpt_marks=excerpt_marks,
             score=-rank,
         )
+
+    def _excerpt(self, query: Query, text: str) -> str:
+        """Some words around those that are searched, or else the first ones, as if only the title has those. They are
+        taken from one piece of the text, because FTS5 takes a time that grows with the square of the hits."""
+        pieces = _PIECE.findall(text)
+        self._database.execute("DELETE FROM piece")
+        self._database.executemany(
+            "INSERT INTO piece (rowid, title, path, text) VALUES (?, '', '', ?)", enumerate(pieces, 1)
+        )
+        best = self._database.execute(
+            "SELECT rowid, snippet(piece, 2, ?, ?, '…', ?) FROM piece WHERE piece MATCH ? ORDER BY rank, rowid LIMIT 1",
+            (_BEGIN, _END, _EXCERPT_WORDS, query.any_of),
+        ).fetchone()
+        if best is None:
+            first = "".join(_WORD.findall("".join(pieces[:1]))[:_EXCERPT_WORDS])
+            return first if first == text else f"{first.rstrip()}…"
+        number, excerpt = best
+        before = "" if number == 1 or excerpt.startswith("…") else "…"
+        after = "" if number == len(pieces) or excerpt.endswith("…") else "…"
+        return f"{before}{excerpt}{after}"
 
 
 def _within(query: Query) -> tuple[str, Sequence[str]]:

@@ -51,6 +51,8 @@ class Query(msgspec.Struct, frozen=True):
 
     match: str
     """An expression of FTS5."""
+    any_of: str
+    """One for a text that has at least one of the words."""
     hosts: tuple[str, ...]
     """Pages of one of these hosts, or of one below it. Without any, those of all."""
     hosts_without: tuple[str, ...]
@@ -93,10 +95,11 @@ def read_query(text: str) -> Query:
         raise BadQuery(f"expected a word to look for, such as: red shoes; found {text!r}")
     if (words := sum(map(len, (*groups, without, hosts, hosts_without)))) > MOST_WORDS:
         raise BadQuery(f"expected up to {MOST_WORDS} words, found {words}")
+    any_of = " OR ".join(each for group in groups for each in group)
     match = " AND ".join(f"({' OR '.join(group)})" for group in groups)
     if without:
         match = f"({match}) NOT ({' OR '.join(without)})"
-    return Query(match, tuple(hosts), tuple(hosts_without))
+    return Query(match, any_of, tuple(hosts), tuple(hosts_without))
 
 
 def _expression(term: re.Match[str]) -> str | None:

@@ -174,6 +174,26 @@ def test_a_text_of_a_page_can_hold_anything(tmp_path: Path) -> None:
     assert crawl.numbers("lines") == [1]
 
 
+def test_an_excerpt_of_a_long_text_is_a_piece_of_it(tmp_path: Path) -> None:
+    text = f"{'first words. ' * 2000}here are red shoes{' and more of 東京都' * 2000}"
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, text, title="Shop"), visit(2, "s. Red!", title="Shop")]))
+    excerpt, short = (hit.excerpt for hit in crawl.find("red shop").hits[::-1])
+    assert excerpt.startswith("…")
+    assert excerpt.endswith("…")
+    assert "here are red shoes" in excerpt
+    assert len(excerpt) < 300
+    assert short == "s. Red!"
+    excerpt, short = sorted((hit.excerpt for hit in crawl.find("title:shop").hits), key=len)[::-1]
+    assert excerpt.startswith("first words. first")
+    assert excerpt.endswith("words.…")
+    assert short == "s. Red!"
+
+
+def test_many_hits_in_one_text_take_no_long_time(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, "red shoes " * 300_000)]))
+    assert len(crawl.find("red").hits[0].excerpt_marks) > 10
+
+
 @pytest.mark.parametrize("damage", [b"no database at all" * 100, b""], ids=["other", "empty"])
 def test_an_index_that_is_no_database_is_made_anew(crawl: Searched, damage: bytes) -> None:
     crawl.find("shoes")
