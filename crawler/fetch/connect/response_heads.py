@@ -156,7 +156,8 @@ def _one_coding(values: list[bytes]) -> bytes | None:
     if there are no such headers. Proxies may add white space and empty elements (RFC 9110, section
     5.6.1), with which the parser takes chunks for the body."""
     coding = b", ".join(_codings(values))
-    return None if not values or [value.strip(b" \r") for value in values] == [coding] else coding
+    stands_so = bool(coding) and [value.strip(b" \r") for value in values] == [coding]
+    return None if not values or stands_so else coding
 
 
 def _codings(values: list[bytes]) -> list[bytes]:

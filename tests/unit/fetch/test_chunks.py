@@ -341,6 +341,12 @@ async def test_a_body_may_have_odd_chunks_whatever_its_head_is(odd: bytes) -> No
     assert Received(odd + b"5\r\nhel", lost=True).broken is not None
 
 
+@pytest.mark.parametrize("coding", [b"", b" ", b" ,", b" identity"])
+async def test_a_header_that_names_no_transfer_coding_hides_no_length(coding: bytes) -> None:
+    received = Received(head(b"Transfer-Encoding:" + coding, b"Content-Length: 5") + b"hello")
+    assert (received.body, received.is_reusable) == (b"hello", True)
+
+
 @pytest.mark.parametrize(
     "odd",
     [

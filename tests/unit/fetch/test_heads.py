@@ -110,6 +110,7 @@ def test_any_bytes_have_an_end_or_none_wherever_the_search_goes_on(received: byt
         (b"transfer-encoding:gzip,\r\n\t, chunked,", b"Transfer-Encoding: gzip, chunked"),
         (b"Transfer-Encoding: Identity, chunked", b"Transfer-Encoding: chunked"),
         (b"Transfer-Encoding: identity\r\nTransfer-Encoding: ", b""),
+        (b"Transfer-Encoding:", b""),
         (b"Transfer-Encoding: binary", b""),
         (b"Transfer-Encoding: 8bit,\r\n gzip, chun\rked, Chunked", b"Transfer-Encoding: gzip, Chunked"),
         (b"Transfer-Encoding: a\rb", b""),
