@@ -83,7 +83,7 @@ def body_length(message: RawResponseMessage, /) -> int | None:
     """Bytes of the body behind a head that aiohttp's parser has read; None if it comes in chunks, or ends with the
     connection. A transfer coding hides the length (RFC 9112, section 6.3)."""
     length = None if hdrs.TRANSFER_ENCODING in message.headers else message.headers.get(hdrs.CONTENT_LENGTH)
-    return None if length is None else int(length)
+    return None if length is None else int(length.lstrip("0") or "0")  # int() refuses 4300 digits, zeros or not
 
 
 class PlainBody:

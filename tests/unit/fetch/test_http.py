@@ -597,6 +597,11 @@ async def test_a_body_that_takes_too_long_is_kept_and_marked() -> None:
     assert "fetch.timeout_s" in (answered.message or "")
 
 
+async def test_a_length_may_have_any_number_of_leading_zeros() -> None:
+    for length in (b"5", b"05", b"0" * 5000 + b"5"):
+        assert (await page_of([head(b"Content-Length: " + length), b"hello", HANG])).body == b"hello"
+
+
 async def test_a_redirect_whose_body_breaks_off_is_a_redirect() -> None:
     answered = await answer([head(b"Content-Length: 9", b"Location: /b", status=b"302 Found"), CLOSE])
     assert isinstance(answered, Redirect)
