@@ -231,7 +231,7 @@ class TolerantHandler(ResponseHandler):
                 self._awaits_head = False  # the parser will report the error
             else:
                 if plain is None:
-                    self._should_close |= response_heads.has_two_lengths(pending[:end])
+                    self._should_close |= response_heads.leaves_end_in_doubt(pending[:end])
                     fixed = self._fix_head(pending[:end])
                     plain = read_plain_head(fixed) if self._may_have_body else None
                     if plain is None:

@@ -48,7 +48,7 @@ _MAX_LENGTH_DIGITS: Final = 15
 _TRANSFER_CODINGS = frozenset(
     {b"chunked", b"gzip", b"x-gzip", b"deflate", b"x-deflate", b"compress", b"x-compress", b"br", b"zstd"}
 )
-"""Those that servers apply. As browsers do, we ignore `identity`, and others that change nothing, such as `binary`."""
+"""Those that servers apply. As browsers do, we ignore others, such as `binary`, which change nothing."""
 _WITHOUT_BODY = frozenset({b"204", b"205", b"304"})
 """Statuses without a body, whatever the head announces. For a 205, aiohttp and curl wait for one; browsers do not."""
 _CONNECTION = frozenset({b"", b"close", b"keep-alive", b"upgrade", b"upgrade, close", b"upgrade, keep-alive"})
@@ -111,14 +111,20 @@ def fix_head(head: bytes, /) -> bytes:
     return b"\r\n".join([_status_line(status), *_fields(fields, corrected), b"", b""])
 
 
-def has_two_lengths(head: bytes, /) -> bool:
-    """Whether a head states a length although the body comes in chunks: a proxy may have taken the other one."""
-    return _are_chunked(_CODING.findall(head)) and _LENGTH.search(head) is not None
+def leaves_end_in_doubt(head: bytes, /) -> bool:
+    """Whether a proxy may have seen the end of the body elsewhere: the head states a length although the body comes in
+    chunks, or names a transfer coding that we ignore."""
+    values = _CODING.findall(head)
+    return _has_two_lengths(head) or len(_codings(values)) < len(_named_codings(values))
 
 
 def with_one_length(head: bytes, /) -> bytes:
     """The head without its Content-Length if it announces chunks: the parser refuses both."""
-    return _LENGTH_LINES.sub(b"", head) if has_two_lengths(head) else head
+    return _LENGTH_LINES.sub(b"", head) if _has_two_lengths(head) else head
+
+
+def _has_two_lengths(head: bytes) -> bool:
+    return _are_chunked(_CODING.findall(head)) and _LENGTH.search(head) is not None
 
 
 def fix_tunnel_head(head: bytes, /) -> bytes:
@@ -161,8 +167,13 @@ def _one_coding(values: list[bytes]) -> bytes | None:
 
 
 def _codings(values: list[bytes]) -> list[bytes]:
+    """Those that we do not ignore: one with a NUL is left to the parser, which refuses it."""
+    return [part for part in _named_codings(values) if part.lower() in _TRANSFER_CODINGS or b"\0" in part]
+
+
+def _named_codings(values: list[bytes]) -> list[bytes]:
     parts = [b" ".join(part.split()) for value in values for part in value.split(b",")]
-    return [part for part in parts if part.lower() in _TRANSFER_CODINGS]
+    return [part for part in parts if part.lower() not in (b"", b"identity")]
 
 
 def _are_chunked(values: list[bytes]) -> bool:

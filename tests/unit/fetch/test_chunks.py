@@ -347,6 +347,15 @@ async def test_a_header_that_names_no_transfer_coding_hides_no_length(coding: by
     assert (received.body, received.is_reusable) == (b"hello", True)
 
 
+@pytest.mark.parametrize("coding", [b"binary", b"xchunked", b"foo, chunked", b"chunked, foo", b"chunked;q=1"])
+async def test_no_connection_is_kept_behind_a_transfer_coding_that_is_ignored(coding: bytes) -> None:
+    sent = WHOLE if b"chunked" in coding.split(b", ") else b"hello"
+    lines = [b"Transfer-Encoding: " + coding, *([] if sent is WHOLE else [b"Content-Length: 5"])]
+    for odd in ([], [b"Proxy-Connection: keep-alive"]):
+        received = Received(head(*lines, *odd) + sent)
+        assert (received.body, received.has_ended, received.is_reusable) == (b"hello", True, False)
+
+
 @pytest.mark.parametrize(
     "odd",
     [

@@ -114,6 +114,7 @@ def test_any_bytes_have_an_end_or_none_wherever_the_search_goes_on(received: byt
         (b"Transfer-Encoding: binary", b""),
         (b"Transfer-Encoding: 8bit,\r\n gzip, chun\rked, Chunked", b"Transfer-Encoding: gzip, Chunked"),
         (b"Transfer-Encoding: a\rb", b""),
+        (b"Transfer-Encoding: chunked\0", b"Transfer-Encoding: chunked\0"),
     ],
 )
 def test_a_header_is_mended_where_that_leaves_no_doubt(sent: bytes, kept: bytes) -> None:
