@@ -65,18 +65,18 @@ digest_many(PyObject *Py_UNUSED(module), PyObject *urls)
 static PyObject *
 block_sums(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    enum { BLOCK_BYTES = 32 * 1024 };
+    enum { SUMMED_BYTES = 32 * 1024 };
     Py_buffer data;
     if (!PyArg_ParseTuple(args, "y*", &data))
         return NULL;
-    Py_ssize_t blocks = data.len / BLOCK_BYTES;
+    Py_ssize_t blocks = data.len / SUMMED_BYTES;
     PyObject *result = PyBytes_FromStringAndSize(NULL, blocks * (Py_ssize_t)sizeof(uint64_t));
     if (result != NULL) {
         char *out = PyBytes_AsString(result);
         const uint8_t *at = data.buf;
         for (Py_ssize_t block = 0; block < blocks; block++) {
             uint64_t sum = 0;
-            for (const uint8_t *end = at + BLOCK_BYTES; at < end; at += sizeof(sum))
+            for (const uint8_t *end = at + SUMMED_BYTES; at < end; at += sizeof(sum))
                 sum += load64(at);
             memcpy(out + block * (Py_ssize_t)sizeof(sum), &sum, sizeof(sum));
         }
