@@ -145,11 +145,12 @@ class PacedFrontier(ForwardingFrontier):
     def _groups(self, lease: Lease, address: str | None) -> Sequence[PaceGroup]:
         """The groups whose server the next request of the lease asks. A Crawl-delay holds for all queues of the host
         together. A request for robots.txt is one of its queue, and comes after those of other crawls; but one for the
-        robots.txt of another host, which leads here, tells none of them what this host asks for."""
+        robots.txt of another host, which leads here, tells none of them what this host asks for. If the host has
+        several queues, only the group of all of them shows whether another crawl keeps a Crawl-delay there."""
         queue_key, url = self._asked(lease)
         host, *limits = self._groups_of(queue_key, url, address)
         rest_s = self._rest_alone_of(url)
-        if rest_s is None or (not rest_s and lease.number in self._elsewhere):
+        if rest_s is None or (not rest_s and host.whole_host is None and lease.number in self._elsewhere):
             return [host, *limits]
         if not rest_s:
             return [msgspec.structs.replace(host, name=_robots_of(host), at_once=1), host, *limits]

@@ -144,6 +144,24 @@ async def test_robots_txt_of_other_hosts_are_asked_at_once_at_the_host_to_which_
     assert at_once(log) == 3
 
 
+@pytest.mark.parametrize("queue", ["host", "host#0", "host#2"])
+@in_virtual_time
+async def test_robots_txt_of_other_hosts_wait_for_a_crawl_delay_that_another_crawl_keeps(
+    pace: Path, queue: str
+) -> None:
+    log: list[Request] = []
+    first = Neighbour("first", pace, log, delay_s=0.1, per_host=3, crawl_delay_s=2.0)
+    second = Neighbour("second", pace, log, delay_s=0.1, per_host=3, crawl_delay_s=2.0, knows_robots=False)
+    await first.begin("host" if queue == "host" else "host#0", pages=5)
+    await asyncio.sleep(FETCH_S / 2)
+    await second.begin("other0", "other1", "other2", pages=1, prerequisite=f"test,{queue}")
+    for crawl in (first, second):
+        await crawl.end()
+    assert any(request.is_robots for request in log)
+    assert at_once(log) == 1
+    assert least_rest_s(log) >= 2.0
+
+
 @pytest.mark.parametrize(
     ("asked", "waiting", "prerequisite"),
     [
