@@ -78,7 +78,7 @@ class SearchIndex:
         self._path = path
         try:
             self._database = self._open()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if not is_damage(error):
                 raise
             delete_index(path)
@@ -127,6 +127,16 @@ class SearchIndex:
                 self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A transaction that sees the index as it is now, although other processes change it meanwhile."""
+        self._database.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.Error):
+                self._database.execute("ROLLBACK")
 
     def files(self) -> dict[str, IndexedFile]:
         """By name."""
@@ -183,7 +193,7 @@ class SearchIndex:
         return pages, int(with_text)
 
     def find(self, query: Query, *, limit: int, skip: int) -> tuple[int, list[Hit]]:
-        """How many pages have the words, and the best of these, without the first `skip`."""
+        """How many pages have the words, and the best of these, without the first `skip`. Within `reading`."""
         within, values = _within(query)
         matching = f"FROM words JOIN page ON page.id = words.rowid WHERE words MATCH ?{within}"
         (pages,) = self._database.execute(f"SELECT count(*) {matching}", (query.match, *values)).fetchone()
@@ -195,11 +205,16 @@ class SearchIndex:
         return pages, [self._hit(query, place, rank) for place, rank in best]
 
     def _hit(self, query: Query, place: int, rank: float) -> Hit:
-        number, url, fetched_at, text, title = self._database.execute(
+        found = self._database.execute(
             "SELECT number, url, fetched_at, text, highlight(words, 0, ?, ?) "
             "FROM words JOIN page ON page.id = words.rowid WHERE words MATCH ? AND words.rowid = ?",
             (_BEGIN, _END, query.match, place),
         ).fetchone()
+        match found and (*found, rank):
+            case int(number), str(url), str(fetched_at), str(text), str(title), float(rank):
+                pass
+            case _:
+                raise sqlite3.DatabaseError(f"page {place} of the index is damaged")
         title, title_marks = _marked(title)
         excerpt, excerpt_marks = _marked(self._excerpt(query, text))
         return Hit(
@@ -258,9 +273,10 @@ def _marked(text: str) -> tuple[str, Marks]:
     return plain, marks
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file is damaged, or no database."""
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+def is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    """Whether the file is damaged, or no database. Text or a message that is not UTF-8 has no code."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def delete_index(path: Path) -> None:

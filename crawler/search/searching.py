@@ -55,7 +55,7 @@ class Search:
         with _telling(self._index):
             try:
                 return self._find(text, query, limit, skip)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 if not is_damage(error):
                     raise
             self._say(f"{self._index} is damaged, so it is made anew")
@@ -75,8 +75,9 @@ class Search:
             with gathering:
                 for done, size in gathering.bring_up_to_date():
                     self._on_progress(done, size)
-            pages, hits = index.find(query, limit=limit, skip=skip)
-            searched, with_text = index.counts()
+            with index.reading():
+                pages, hits = index.find(query, limit=limit, skip=skip)
+                searched, with_text = index.counts()
         return Found(
             query=text,
             pages=pages,

@@ -11,8 +11,9 @@ import pytest
 from crawler.page import PageRecord, rfc3339
 from crawler.read.content.reading import read_content
 from crawler.search.forms import Found
-from crawler.search.index import IndexRefused
+from crawler.search.index import IndexRefused, SearchIndex
 from crawler.search.searching import Search
+from crawler.search.words import read_query
 from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.export.written import record, write_crawl
 from tests.unit.write.samples import page
@@ -210,6 +211,31 @@ def test_a_damaged_index_is_made_anew(crawl: Searched) -> None:
     crawl.index.write_bytes(content)
     assert crawl.numbers("shoes") == before
     assert any("is damaged, so it is made anew" in each for each in crawl.told)
+
+
+@pytest.mark.parametrize("damage", ["url = CAST(x'ff' AS TEXT)", "fetched_at = x'00'"], ids=["no-utf-8", "no-text"])
+def test_a_damaged_page_of_the_index_is_found(crawl: Searched, damage: str) -> None:
+    crawl.find("shoes")
+    with closing(sqlite3.connect(crawl.index)) as database, database:
+        database.execute(f"UPDATE page SET {damage} WHERE number = 1")
+    assert crawl.numbers("shoes") == [1, 2]
+    assert crawl.told == [f"{crawl.index} is damaged, so it is made anew"]
+
+
+def test_damage_that_sqlite_names_in_no_utf_8_is_damage(crawl: Searched) -> None:
+    crawl.find("shoes")
+    content = crawl.index.read_bytes()
+    crawl.index.write_bytes(content.replace(b"CREATE TABLE page", b"CREATE TABLE \xb9age"))
+    assert crawl.numbers("shoes") == [1, 2]
+
+
+def test_a_search_sees_the_index_as_it_was_when_it_began(crawl: Searched) -> None:
+    crawl.find("shoes")
+    with SearchIndex(crawl.index) as one, SearchIndex(crawl.index) as other, one.reading():
+        assert one.counts() == (3, 3)
+        with other.changing():
+            other.drop_file(other.files()["records/records-00000.jsonl"])
+        assert [len(each.find(read_query("shoes"), limit=10, skip=0)[1]) for each in (one, other)] == [2, 0]
 
 
 def test_an_index_of_another_version_is_made_anew(crawl: Searched) -> None:
