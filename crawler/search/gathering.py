@@ -1,6 +1,6 @@
 """Brings the index of a crawl up to date with its records."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from hashlib import blake2b
 from http import HTTPStatus
@@ -24,7 +24,7 @@ _TEXT: Final = Wanted(text=True)
 _RECORDS: Final = 1000
 _BYTES: Final = 16_000_000
 """After so many records or bytes a transaction ends."""
-_HEAD_BYTES: Final = 4096
+_TAIL_BYTES: Final = 4096
 
 
 class Gathering:
@@ -64,38 +64,35 @@ class Gathering:
         """Read what is not in the index yet of the records that there are now. Yields after each transaction how many
         bytes of records are in the index, and how many there are. Raises `DirectoryRefused`, `OSError` and
         `sqlite3.Error`."""
+        indexed = self._index.files()  # before the snapshot, which then reaches at least as far
         files = take_snapshot(self._directory, None)
-        self._drop_gone(files)
+        self._drop_gone(indexed, {file.name for file in files})
         done, size = 0, sum(file.size for file in files)
         for file in files:
             with suppress(FileNotFoundError), (self._directory / file.name).open("rb") as lines:  # pruned meanwhile
                 yield from ((done + read, size) for read in self._read_file(file, lines))
             done += file.size
 
-    def _drop_gone(self, files: Sequence[RecordFile]) -> None:
-        """Forget the pages of files that were deleted, or that begin in another way now."""
-        present = {file.name: file for file in files}
-        for name, indexed in self._index.files().items():
-            file = present.get(name)
-            if file is None or file.size < indexed.read or not self._begins_so(file, indexed.head):
+    def _drop_gone(self, indexed: Mapping[str, IndexedFile], present: set[str]) -> None:
+        """Forget the pages of files that were deleted, or that are others now up to where they were read."""
+        for name, file in indexed.items():
+            if name not in present or not self._is_as_read(name, file):
                 with self._index.changing():
-                    self._index.drop_file(indexed)
+                    if self._index.files().get(name) == file:  # otherwise another process has noticed it, too
+                        self._index.drop_file(file)
 
-    def _begins_so(self, file: RecordFile, head: bytes) -> bool:
-        length, digest = int.from_bytes(head[:2], "big"), head[2:]
-        with suppress(FileNotFoundError), (self._directory / file.name).open("rb") as lines:
-            return _digest(lines.read(length)) == digest
+    def _is_as_read(self, name: str, file: IndexedFile) -> bool:
+        with suppress(FileNotFoundError), (self._directory / name).open("rb") as lines:
+            return _tail(lines, file.read) == file.tail
         return False
 
     def _read_file(self, file: RecordFile, lines: BinaryIO) -> Iterator[int]:
-        start = lines.read(min(file.size, _HEAD_BYTES))
-        head = len(start).to_bytes(2, "big") + _digest(start)
         while True:
             with self._index.changing():
                 # Another process may have read on since.
-                indexed = self._index.file(file.name, head)
+                indexed = self._index.file(file.name)
                 read = self._read_some(file, lines, indexed)
-                self._index.note_read(indexed, read)
+                self._index.note_read(indexed, read, _tail(lines, read))
             yield read
             if read == indexed.read or read >= file.size:
                 return
@@ -151,5 +148,9 @@ class Gathering:
         return "" if found is None else found.text or ""
 
 
-def _digest(start: bytes) -> bytes:
-    return blake2b(start, digest_size=16).digest()
+def _tail(lines: BinaryIO, end: int) -> bytes:
+    """The digest of what is before a place. A file that was cut after a crash, or written anew, has something else
+    there, although it may be longer by now."""
+    start = max(0, end - _TAIL_BYTES)
+    lines.seek(start)
+    return blake2b(lines.read(end - start), digest_size=16).digest()

@@ -15,7 +15,7 @@ from crawler.search.forms import Hit, Marks
 from crawler.search.words import BREAK, Query, separated
 
 _OURS: Final = 0x6F6E6365  # `application_id` of the file
-_VERSION: Final = 2
+_VERSION: Final = 3
 _WAIT_S: Final = 60.0
 _EXCERPT_WORDS: Final = 32
 _PIECE: Final = re.compile(rf"(?s).{{1,4000}}(?:[\s{BREAK}]|\Z)|.{{4000}}")
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS page (
     fetched_at TEXT NOT NULL, file INTEGER NOT NULL, has_text INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS page_by_file ON page (file);
 CREATE TABLE IF NOT EXISTS file (
-    id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, head BLOB NOT NULL, read INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, read INTEGER NOT NULL, tail BLOB NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, path, text, tokenize = "{TOKENIZER}");
 PRAGMA application_id = {_OURS};
 PRAGMA user_version = {_VERSION};
@@ -53,10 +53,10 @@ class IndexedFile(msgspec.Struct, frozen=True):
     """How far a file of records is in the index."""
 
     id: int
-    head: bytes
-    """How it begins."""
     read: int
     """Bytes."""
+    tail: bytes
+    """What is before that place, as a digest."""
 
 
 class IndexedPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,20 +140,20 @@ class SearchIndex:
 
     def files(self) -> dict[str, IndexedFile]:
         """By name."""
-        rows = self._database.execute("SELECT name, id, head, read FROM file")
+        rows = self._database.execute("SELECT name, id, read, tail FROM file")
         return {name: IndexedFile(*rest) for name, *rest in rows}
 
-    def file(self, name: str, head: bytes) -> IndexedFile:
+    def file(self, name: str) -> IndexedFile:
         """How far a file is in the index. One that is not has been read to byte 0."""
-        row = self._database.execute("SELECT id, head, read FROM file WHERE name = ?", (name,)).fetchone()
+        row = self._database.execute("SELECT id, read, tail FROM file WHERE name = ?", (name,)).fetchone()
         if row is not None:
             return IndexedFile(*row)
-        made = self._database.execute("INSERT INTO file (name, head, read) VALUES (?, ?, 0)", (name, head)).lastrowid
+        made = self._database.execute("INSERT INTO file (name, read, tail) VALUES (?, 0, x'')", (name,)).lastrowid
         assert made is not None
-        return IndexedFile(made, head, 0)
+        return IndexedFile(made, 0, b"")
 
-    def note_read(self, file: IndexedFile, read: int) -> None:
-        self._database.execute("UPDATE file SET read = ? WHERE id = ?", (read, file.id))
+    def note_read(self, file: IndexedFile, read: int, tail: bytes) -> None:
+        self._database.execute("UPDATE file SET read = ?, tail = ? WHERE id = ?", (read, tail, file.id))
 
     def drop_file(self, file: IndexedFile) -> None:
         """Forget a file and its pages."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.export.snapshot import RecordFile, take_snapshot
 from crawler.page import PageRecord, rfc3339
 from crawler.read.content.reading import read_content
 from crawler.search.forms import Found
@@ -141,6 +142,42 @@ def test_records_that_were_written_anew_are_read_anew(crawl: Searched) -> None:
     write_crawl(crawl.directory, [visit(7, "other shoes " * 100)])
     assert crawl.numbers("shoes") == [7]
     assert crawl.find("shoes").searched == 1
+
+
+def test_records_that_a_crash_has_cut_are_read_anew(crawl: Searched) -> None:
+    records = crawl.directory / "records" / "records-00000.jsonl"
+    crawl.append(visit(9, "hats " * 2000))
+    before = records.read_bytes()
+    crawl.append(visit(4, "green shoes"), visit(5, "yellow shoes"))
+    assert crawl.numbers("shoes") == [1, 2, 4, 5]
+    records.write_bytes(before)
+    crawl.append(visit(6, "grey shoes that are worn and old"), visit(7, "white shoes"), visit(8, "black shoes"))
+    assert crawl.numbers("shoes") == [1, 2, 6, 7, 8]
+    assert crawl.told == []
+
+
+def test_an_index_of_a_crawl_without_a_page_is_none_of_the_next_crawl(crawl: Searched) -> None:
+    records = crawl.directory / "records" / "records-00000.jsonl"
+    content = records.read_bytes()
+    records.write_bytes(b"")
+    assert crawl.numbers("shoes") == []
+    records.write_bytes(content)
+    assert crawl.numbers("shoes") == [1, 2]
+    write_crawl(crawl.directory, [visit(7, "other shoes " * 100)])
+    assert crawl.numbers("shoes") == [7]
+
+
+def test_what_another_process_has_read_since_is_not_dropped(crawl: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
+    def then_other_search(directory: Path, part: int | None) -> list[RecordFile]:
+        monkeypatch.undo()
+        snapshot = take_snapshot(directory, part)
+        crawl.append(visit(4, "green shoes"))
+        crawl.append(visit(5, "yellow shoes"), file=1)
+        assert crawl.numbers("shoes") == [1, 2, 4, 5]
+        return snapshot
+
+    monkeypatch.setattr("crawler.search.gathering.take_snapshot", then_other_search)
+    assert crawl.numbers("shoes") == [1, 2, 4, 5]
 
 
 def test_hosts_are_told_apart(tmp_path: Path) -> None:
