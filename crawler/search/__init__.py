@@ -2,6 +2,7 @@
 
     words       what a person types, as an expression of FTS5; scripts that put no spaces between words
     index       the index: one SQLite file with a full-text table
+    excerpts    pieces of texts around the words
     gathering   brings the index up to date with the records, and reads texts from the archive where these lack them
     searching   brings the index up to date, then asks it
     forms       what a search has found

@@ -1,9 +1,8 @@
 """The index of a search: an SQLite file with a full-text table."""
 
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import unquote, urlsplit
@@ -11,26 +10,22 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from crawler.files.content import BESIDE_SQLITE
-from crawler.search.forms import Hit, Marks
-from crawler.search.words import BREAK, Query, separated
+from crawler.search.excerpts import BEGIN, END, Excerpts, marked
+from crawler.search.forms import Hit
+from crawler.search.words import TOKENIZER, Query, separated
 
 _OURS: Final = 0x6F6E6365  # `application_id` of the file
 _VERSION: Final = 3
-_WAIT_S: Final = 60.0
-_EXCERPT_WORDS: Final = 32
-_PIECE: Final = re.compile(rf"(?s).{{1,4000}}(?:[\s{BREAK}]|\Z)|.{{4000}}")
-"""A text is cut into these, where its words end if it has any so short."""
-_WORD: Final = re.compile(r"\w+\W*|\W+")
-_BEGIN, _END = "\x02", "\x03"
+_WAIT_S: Final = 1.0
+"""SQLite waits so long in one piece, and then no signal interrupts it."""
+_MOST_WAITS: Final = 60
+"""So many times a process waits for another one that gets no further."""
 _UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), " ")
 """Control characters: two of them mark words, SQLite ends a text at another, and terminals obey some. And lone
 surrogates, which UTF-8 can't encode."""
 _WEIGHTS: Final = "8.0, 2.0, 1.0"
 """Of a word in the title, the path and the text."""
-TOKENIZER: Final = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-"""Vowel signs (Mn, Mc) are parts of a word, without which few words of Hindi or Tamil could be told apart."""
 _SCHEMA: Final = f"""
-BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS page (
     id INTEGER PRIMARY KEY, url TEXT UNIQUE NOT NULL, host TEXT NOT NULL, number INTEGER NOT NULL,
     fetched_at TEXT NOT NULL, file INTEGER NOT NULL, has_text INTEGER NOT NULL);
@@ -39,10 +34,8 @@ CREATE TABLE IF NOT EXISTS file (
     id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, read INTEGER NOT NULL, tail BLOB NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, path, text, tokenize = "{TOKENIZER}");
 PRAGMA application_id = {_OURS};
-PRAGMA user_version = {_VERSION};
-COMMIT;
+PRAGMA user_version = {_VERSION}
 """
-_PIECES: Final = f'CREATE VIRTUAL TABLE temp.piece USING fts5 (title, path, text, tokenize = "{TOKENIZER}")'
 
 
 class IndexRefused(Exception):
@@ -108,25 +101,17 @@ class SearchIndex:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             if not tables:
-                database.executescript(_SCHEMA)
-            database.execute("PRAGMA temp_store = MEMORY")
-            database.execute(_PIECES)
+                with _changing(database):
+                    for statement in _SCHEMA.split(";"):
+                        database.execute(statement)
         except BaseException:
             database.close()
             raise
         return database
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """A transaction. It waits for those of other processes."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            with suppress(sqlite3.Error):
-                self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+    def changing(self) -> AbstractContextManager[None]:
+        """A transaction. It waits for those of other processes, as long as these get on."""
+        return _changing(self._database)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -202,21 +187,22 @@ class SearchIndex:
             f"SELECT page.id, bm25(words, {_WEIGHTS}) AS rank {matching} ORDER BY rank, page.id LIMIT ? OFFSET ?",
             (query.match, *values, limit, skip),
         ).fetchall()
-        return pages, [self._hit(query, place, rank) for place, rank in best]
+        with Excerpts() as excerpts:
+            return pages, [self._hit(query, place, rank, excerpts) for place, rank in best]
 
-    def _hit(self, query: Query, place: int, rank: float) -> Hit:
+    def _hit(self, query: Query, place: int, rank: float, excerpts: Excerpts) -> Hit:
         found = self._database.execute(
             "SELECT number, url, fetched_at, text, highlight(words, 0, ?, ?) "
             "FROM words JOIN page ON page.id = words.rowid WHERE words MATCH ? AND words.rowid = ?",
-            (_BEGIN, _END, query.match, place),
+            (BEGIN, END, query.match, place),
         ).fetchone()
         match found and (*found, rank):
             case int(number), str(url), str(fetched_at), str(text), str(title), float(rank):
                 pass
             case _:
                 raise sqlite3.DatabaseError(f"page {place} of the index is damaged")
-        title, title_marks = _marked(title)
-        excerpt, excerpt_marks = _marked(self._excerpt(query, text))
+        title, title_marks = marked(title)
+        excerpt, excerpt_marks = marked(excerpts.excerpt(query, text))
         return Hit(
             number=number,
             url=url,
@@ -228,25 +214,31 @@ class SearchIndex:
             score=-rank,
         )
 
-    def _excerpt(self, query: Query, text: str) -> str:
-        """Some words around those that are searched, or else the first ones, as if only the title has those. They are
-        taken from one piece of the text, because FTS5 takes a time that grows with the square of the hits."""
-        pieces = _PIECE.findall(text)
-        self._database.execute("DELETE FROM piece")
-        self._database.executemany(
-            "INSERT INTO piece (rowid, title, path, text) VALUES (?, '', '', ?)", enumerate(pieces, 1)
-        )
-        best = self._database.execute(
-            "SELECT rowid, snippet(piece, 2, ?, ?, '…', ?) FROM piece WHERE piece MATCH ? ORDER BY rank, rowid LIMIT 1",
-            (_BEGIN, _END, _EXCERPT_WORDS, query.any_of),
-        ).fetchone()
-        if best is None:
-            first = "".join(_WORD.findall("".join(pieces[:1]))[:_EXCERPT_WORDS])
-            return first if first == text else f"{first.rstrip()}…"
-        number, excerpt = best
-        before = "" if number == 1 or excerpt.startswith("…") else "…"
-        after = "" if number == len(pieces) or excerpt.endswith("…") else "…"
-        return f"{before}{excerpt}{after}"
+
+@contextmanager
+def _changing(database: sqlite3.Connection) -> Iterator[None]:
+    _begin(database)
+    try:
+        yield
+    except BaseException:
+        with suppress(sqlite3.Error):
+            database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _begin(database: sqlite3.Connection) -> None:
+    waits, commits = 0, -1
+    while True:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waits == _MOST_WAITS:
+                raise
+        else:
+            return
+        (now,) = database.execute("PRAGMA data_version").fetchone()
+        waits, commits = (waits + 1, commits) if now == commits else (0, now)
 
 
 def _within(query: Query) -> tuple[str, Sequence[str]]:
@@ -258,19 +250,6 @@ def _within(query: Query) -> tuple[str, Sequence[str]]:
             conditions += f" AND {negation}({any_of})"
             values += [value for host in hosts for value in (host, f".{host}", f".{host}")]
     return conditions, values
-
-
-def _marked(text: str) -> tuple[str, Marks]:
-    """A text on one line, without what marks words in it, and where these are."""
-    plain, marks, begin = "", list[tuple[int, int]](), 0
-    for character in " ".join(text.replace(BREAK, "").split()):
-        if character == _BEGIN:
-            begin = len(plain)
-        elif character == _END:
-            marks.append((begin, len(plain)))
-        else:
-            plain += character
-    return plain, marks
 
 
 def is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:

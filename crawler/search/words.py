@@ -23,6 +23,8 @@ import msgspec
 
 from crawler.url.hosts import in_ascii
 
+TOKENIZER: Final = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+"""Vowel signs (Mn, Mc) are parts of a word, without which few words of Hindi or Tamil could be told apart."""
 MOST_WORDS: Final = 100
 _TERM: Final = re.compile(
     r'(?P<minus>-?)(?:(?P<field>title|path|site):)?(?:"(?P<phrase>[^"]*)"?(?P<more>\*?)|(?P<word>\S*))'

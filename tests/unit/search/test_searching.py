@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -324,6 +325,42 @@ def test_two_may_search_at_once(tmp_path: Path) -> None:
 
     assert crawl.find("shoes", on_progress=other).pages == 2500
     assert found == [2500]
+
+
+@pytest.mark.parametrize("commits", [0, 5])
+def test_a_process_waits_for_another_one_that_gets_on(
+    crawl: Searched, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    monkeypatch.setattr("crawler.search.index._WAIT_S", 0.0)
+    monkeypatch.setattr("crawler.search.index._MOST_WAITS", 1)
+    crawl.find("shoes")
+    left = commits
+
+    def get_on(statement: str) -> None:
+        nonlocal left
+        if statement == "PRAGMA data_version" and left:
+            left -= 1
+            other.execute("INSERT INTO file (name, read, tail) VALUES (?, 0, x'')", (f"f{left}",))
+            other.execute("COMMIT")
+            if left:
+                other.execute("BEGIN IMMEDIATE")
+
+    crawl.append(visit(4, "green shoes"))
+    connect = sqlite3.connect
+
+    def connect_traced(*place: Any, **options: Any) -> sqlite3.Connection:
+        database = connect(*place, **options)
+        database.set_trace_callback(get_on)
+        return database
+
+    with closing(connect(crawl.index, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(sqlite3, "connect", connect_traced)
+        if commits:
+            assert crawl.numbers("shoes") == [1, 2, 4]
+        else:
+            with pytest.raises(IndexRefused, match="another process writes"):
+                crawl.find("shoes")
 
 
 async def test_a_text_that_records_lack_is_read_from_the_archive(tmp_path: Path) -> None:

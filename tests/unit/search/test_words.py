@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.search.index import TOKENIZER
-from crawler.search.words import MOST_WORDS, BadQuery, read_query, separated
+from crawler.search.words import MOST_WORDS, TOKENIZER, BadQuery, read_query, separated
 
 PAGES = {
     1: ("Red shoes", "/shop/red", "Shoes of a red that lasts. Crème brûlée."),
