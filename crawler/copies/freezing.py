@@ -159,13 +159,13 @@ def _raise_unless_missing(error: OSError) -> None:
 def _files_in(folder: Path, directory: CrawlDirectory) -> list[os.DirEntry[str]]:
     """Without what can be made anew, and what belongs to the running process. Raises `OSError` for a name that no list
     can hold, and for an output file on a disk that is missing."""
-    made_anew = (directory.earlier.name, directory.search.name) if folder == directory.path else ()
+    made_anew = {each.name for each in directory.made_anew} if folder == directory.path else set()
     with os.scandir(folder) as entries:
         found = [
             each
             for each in entries
             if each.name not in ("lock", "control")
-            and not each.name.startswith(made_anew)
+            and each.name not in made_anew
             and not each.name.endswith((_UNFINISHED, *BESIDE_SQLITE))
             and (each.is_file() or _leads_nowhere(each))
         ]

@@ -86,7 +86,7 @@ def _clear(directory: CrawlDirectory) -> None:
     copies = [*path.glob(f"{name}.before-*"), path / f"{name}.repairing"]
     delete_folders((*copies, *directory.output, path / COPYING))
     noted = (directory.recrawls, directory.added, directory.imported)
-    databases = (file for each in (directory.earlier, directory.search) for file in path.glob(f"{each.name}*"))
+    databases = (file for file in directory.made_anew if not file.is_dir())  # that would be somebody else's
     for file in (*databases, *noted, directory.pruned, directory.claim, path / LINEAGES):
         file.unlink(missing_ok=True)
     if directory.configuration.exists():

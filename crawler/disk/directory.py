@@ -99,9 +99,11 @@ class CrawlDirectory:
         self.records = path / "records"
         self.warc = path / "warc"
         self.earlier, self.search = path / "earlier.sqlite", path / "search.sqlite"
+        self.made_anew = {
+            path / f"{name}.sqlite{end}" for name in ("earlier", "search") for end in ("", *BESIDE_SQLITE)
+        }
         self.sinks = path / "sinks"
-        self.pruned = path / "pruned.json"
-        self.pruned_numbers = path / "pruned"
+        self.pruned, self.pruned_numbers = path / "pruned.json", path / "pruned"
         self.fingerprints = path / "fingerprints"
         self.browsers = path / "browsers"
         self.log = path / "logs" / "crawl.log"
@@ -109,13 +111,11 @@ class CrawlDirectory:
         self.recrawls, self.added = self.log.with_name("recrawls.json"), self.log.with_name("added.jsonl")
         self.imported = self.log.with_name("imported.jsonl.gz")
         self.configuration = path / "crawl.toml"
-        self.start = path / "start.json"
+        self.start, self.claim = path / "start.json", path / "claim.json"
         self.earlier_settings = path / "crawl.toml.before"
-        self.lock = path / "lock"
-        self.parts = path / "parts.json"
+        self.lock, self.parts = path / "lock", path / "parts.json"
         self.division = path / "parts.next.json"
         self.suffixes = path / "public_suffix_list.dat"
-        self.claim = path / "claim.json"
 
     @property
     def earlier_configuration(self) -> Path | None:

@@ -101,11 +101,12 @@ def test_what_can_be_made_anew_is_not_copied(tmp_path: Path, parts: int) -> None
     for folder in (crawl, sink):
         for name in ("search.sqlite", "search.sqlite-wal", "earlier.sqlite"):
             (folder / name).write_bytes(b"no database")
+    (crawl / "search.sqlite.mine").touch()
     back_up(crawl, tmp_path / "copy", progress=silent)
     restore(tmp_path / "copy", tmp_path / "again", progress=silent)
     found = {str(path.relative_to(tmp_path / "again")) for path in (tmp_path / "again").rglob("*.sqlite*")}
     kept = str(sink.relative_to(crawl))
-    assert found == {f"{kept}/search.sqlite", f"{kept}/earlier.sqlite"}
+    assert found == {f"{kept}/search.sqlite", f"{kept}/earlier.sqlite", "search.sqlite.mine"}
 
 
 def test_a_link_in_the_directory_is_copied_as_what_it_leads_to(tmp_path: Path) -> None:
