@@ -24,7 +24,9 @@ from crawler.status import number_of, size
 @directory
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Pages to show.")
-@click.option("--skip", type=click.IntRange(0), default=0, show_default=True, help="Leave out the best SKIP pages.")
+@click.option(
+    "--skip", type=click.IntRange(0, 1_000_000_000), default=0, show_default=True, help="Leave out the best SKIP pages."
+)
 @click.option(
     "--index", type=named_path, metavar="FILE", help="The file of the index, instead of search.sqlite in DIR."
 )

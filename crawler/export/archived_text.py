@@ -46,7 +46,7 @@ class ArchivedText:
 
     def read(self, record: PageRecord, wanted: Wanted) -> Content | None:
         """What the archive has of a page; None if that has no text, or if the archive lacks it."""
-        if not _has_text(record):
+        if not may_have_text(record):
             return None
         page = self._page_of(record)
         if page is None:
@@ -69,7 +69,8 @@ class ArchivedText:
         return None if capture is None else page_of_capture(capture, max_body_bytes=MAX_RECORD_BYTES)
 
 
-def _has_text(record: PageRecord) -> bool:
+def may_have_text(record: PageRecord) -> bool:
+    """Whether the archive may have the text of a page."""
     return (
         record.state == "done"
         and record.status is not None

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final, Self
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
-from crawler.export.archived_text import ArchivedText
+from crawler.export.archived_text import ArchivedText, may_have_text
 from crawler.export.archives import archives_of
 from crawler.export.captures import Captures
 from crawler.export.snapshot import OnDamage, RecordFile, take_snapshot
@@ -139,6 +139,8 @@ class Gathering:
             self._index.drop(record.url)
 
     def _archived_text(self, record: PageRecord) -> str:
+        if not may_have_text(record):
+            return ""
         if self._archive is None:
             earlier = (archive for place in self._earlier for archive in earlier_archives(place))
             archives = [*earlier, *archives_of(self._directory, None)]  # of several with a page, the last one counts

@@ -14,6 +14,7 @@ from crawler.search.excerpts import BEGIN, END, Excerpts, marked
 from crawler.search.forms import Hit
 from crawler.search.words import TOKENIZER, Query, separated
 
+_ELSEWHERE: Final = "move it away, or name another file with --index"
 _OURS: Final = 0x6F6E6365  # `application_id` of the file
 _VERSION: Final = 3
 _WAIT_S: Final = 1.0
@@ -85,7 +86,7 @@ class SearchIndex:
 
     def _open(self) -> sqlite3.Connection:
         if self._path.exists() and not self._path.is_file():
-            raise IndexRefused(f"expected a file for the index, found something else: {self._path}; move it away")
+            raise IndexRefused(f"expected a file for the index, found something else: {self._path}; {_ELSEWHERE}")
         database = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
         try:
             (owner,), (version,) = (
@@ -93,7 +94,7 @@ class SearchIndex:
             )
             (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables and owner != _OURS:
-                raise IndexRefused(f"{self._path} is a database of something else: move it away, or name another file")
+                raise IndexRefused(f"{self._path} is a database of something else; {_ELSEWHERE}")
             if tables and version != _VERSION:
                 database.close()
                 delete_index(self._path)

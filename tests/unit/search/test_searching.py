@@ -377,6 +377,12 @@ async def test_a_text_that_records_lack_is_read_from_the_archive(tmp_path: Path)
     assert crawl.find("shoes").notes == []
 
 
+def test_no_archive_is_read_for_what_has_no_text(crawl: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("crawler.search.gathering.Captures")
+    crawl.append(visit(4, content_type="image/png"), visit(5, content_type="application/pdf", title="Red"))
+    assert crawl.numbers("red") == [1, 5]
+
+
 def test_without_texts_titles_are_searched_and_a_note_says_so(tmp_path: Path) -> None:
     crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, title="Red"), visit(2, title="Blue")]))
     found = crawl.find("red")
