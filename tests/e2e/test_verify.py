@@ -231,12 +231,17 @@ def test_a_table_on_a_disk_that_is_not_mounted_has_lost_nothing(crawl: Path) -> 
     assert told.startswith("unread: the sink can't be read now, so nothing of it was compared: ")
 
 
-def test_an_index_that_cannot_be_read_is_told(crawl: Path) -> None:
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_an_index_that_cannot_be_read_is_told_and_a_repair_leaves_it(crawl: Path, what: str) -> None:
     [index] = crawl.glob("warc/*.cdxj")
-    in_its_place(index, "folder")
-    assert only_problem(crawl).startswith(
-        "unread: it can't be read now: Is a directory. What it holds was not compared"
-    )
+    in_its_place(index, what)
+    why = {"folder": "it can't be read now: Is a directory", "link": "which is missing: mount its disk"}
+    told = only_problem(crawl)
+    assert told.startswith("unread: ")
+    assert why[what] in told
+    assert "What it holds was not compared" in told
+    assert invoke("inspect", crawl, "verify", "--repair").return_value == FAILED
+    assert only_problem(crawl) == told
 
 
 @pytest.mark.parametrize("command", ["report", "diff --since 1d", "inspect fsck", "export --format csv --to -"])

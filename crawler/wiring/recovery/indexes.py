@@ -24,18 +24,21 @@ def index_problems(directory: Path) -> Iterator[Problem]:
     long."""
     for archive in _indexed(directory):
         try:
-            message = _difference(archive)
+            # Nothing is taken back in an archive that is complete, so its lines are all true.
+            expected = _sum_of(lines_of(archive))
+        except OSError:
+            continue  # who reads the archive tells
+        try:
+            message = _difference(archive, expected)
         except OSError as error:
-            if error.filename != str(archive):  # who reads the archive tells
-                yield unread_file(index_of(archive), error)
+            yield unread_file(index_of(archive), error)
         else:
             if message is not None:
                 yield Problem("index", str(index_of(archive)), f"{message}; `verify --repair` makes it anew")
 
 
-def _difference(archive: Path) -> str | None:
-    # Nothing is taken back in an archive that is complete, so its lines are all true.
-    expected, found = _sum_of(lines_of(archive)), _sum_of(_lines_in(index_of(archive)))
+def _difference(archive: Path, expected: tuple[int, int]) -> str | None:
+    found = _sum_of(_lines_in(index_of(archive)))
     is_sorted = all(before <= line for before, line in pairwise(_lines_in(index_of(archive))))
     if is_sorted and expected == found:
         return None
@@ -78,7 +81,7 @@ def _digests(lines: Iterable[bytes], number: int, passes: int) -> npt.NDArray[np
 
 def repair_indexes(directory: Path) -> int:
     """Make the indexes anew that are wrong; returns how many. Raises `OSError`."""
-    wrong = {problem.where for problem in index_problems(directory)}
+    wrong = {problem.where for problem in index_problems(directory) if problem.kind == "index"}
     for archive in _indexed(directory):
         if str(index_of(archive)) in wrong:
             make_index(archive)
@@ -87,5 +90,7 @@ def repair_indexes(directory: Path) -> int:
 
 def _indexed(directory: Path) -> Iterator[Path]:
     for archive in archives(directory):
-        if not archive.name.endswith(OPEN) and index_of(archive).exists():
+        index = index_of(archive)
+        # Who reads a link to a disk that is not mounted tells of it.
+        if not archive.name.endswith(OPEN) and (index.exists() or index.is_symlink()):
             yield archive

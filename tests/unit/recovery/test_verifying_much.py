@@ -1,5 +1,7 @@
 """`inspect verify` takes little memory for a large crawl, and says what to do when its temporary file has no room."""
 
+import errno
+import os
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ from crawler.cli.errors import known_error
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.recovery import indexes
 from crawler.wiring.recovery.facts import Fact, Facts, NoRoom, Source
-from crawler.wiring.recovery.indexes import index_problems
+from crawler.wiring.recovery.indexes import index_problems, repair_indexes
 from crawler.wiring.recovery.machines import OtherMachines
 from crawler.wiring.recovery.verification import Verification
 from crawler.write.cdxj.making import index_of
@@ -61,6 +63,16 @@ def test_the_lines_that_an_index_lacks_are_counted_in_several_passes(
     index_of(archive).write_bytes(b"".join([*right[100:], b"zzz foreign\n", b"zzz foreign too\n"]))
     [problem] = index_problems(archive.parent)
     assert "lacks 100 captures, and has 2 lines" in problem.message
+
+
+def test_an_archive_whose_disk_fails_is_no_fault_of_its_index(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_: Path) -> Iterator[bytes]:
+        yield next(lines())
+        raise OSError(errno.EIO, os.strerror(errno.EIO))  # without the name of the file, as `read` raises it
+
+    monkeypatch.setattr(indexes, "lines_of", failing)
+    assert list(index_problems(archive.parent)) == []
+    assert repair_indexes(archive.parent) == 0
 
 
 class NoLedger:
