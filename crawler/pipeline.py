@@ -231,9 +231,8 @@ class Pipeline:
         self.counters.count_read(content.extract)
         if discovered is not None:
             self.counters.count_links(len(discovered.urls), discovered.refused)
-        marked = None
-        if not content.usage.is_refused:
-            marked = self._duplicates.mark(content.repeat, page, sha1, lease.url.url, before=_last_digest(lease))
+        before, is_refused = _last_digest(lease), content.usage.is_refused
+        marked = self._duplicates.mark(content.repeat, page, sha1, lease.url.url, before=before, is_refused=is_refused)
         record = fetched_record(
             lease,
             page,
@@ -265,7 +264,6 @@ class Pipeline:
     ) -> bool:
         match fetched:
             case Redirect():
-                self._duplicates.forget(_last_digest(lease), lease.url.url)
                 return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
             case NotModified():
                 self._duplicates.confirm(_last_digest(lease), lease.url.url)
@@ -279,6 +277,7 @@ class Pipeline:
     async def _settle_redirect(
         self, lease: Lease, redirect: Redirect, decision: Decision, *, answered_at: float
     ) -> bool:
+        self._duplicates.forget(_last_digest(lease), lease.url.url)
         target = self._components.discovery.redirect(redirect, parent=lease.url)
         sha1 = await self._reader.sha1(redirect.body)
         if isinstance(target, str):

@@ -63,12 +63,21 @@ class Duplicates:
         return None if first == url else first
 
     def mark(
-        self, repeat: Repeat | None, page: Page, sha1: bytes, url: str, /, *, before: bytes | None = None
+        self,
+        repeat: Repeat | None,
+        page: Page,
+        sha1: bytes,
+        url: str,
+        /,
+        *,
+        before: bytes | None = None,
+        is_refused: bool = False,
     ) -> Repeat | None:
-        """What a page repeats, with the URL that had the same body first. Errors and empty pages repeat no body.
+        """What a page repeats, with the URL that had the same body first. Errors, empty pages, and those whose use
+        `is_refused` repeat no body.
 
         `before` is the SHA-1 of the body that the last visit found at `url`."""
-        has_body = bool(page.body) and page.status < 300
+        has_body = not is_refused and bool(page.body) and page.status < 300
         if before is not None and not (has_body and before == sha1):
             self.forget(before, url)
         first = self.remember(sha1, url) if has_body else None

@@ -47,7 +47,9 @@ def test_a_page_that_has_changed_or_gone_is_no_longer_named_by_those_that_get_it
     duplicates.mark(None, page(b"y"), b"y", "http://a.test/changed", before=b"x")
     duplicates.mark(None, page(b"z"), b"z", "http://a.test/gone")
     duplicates.mark(None, page(b"no", status=404), b"no", "http://a.test/gone", before=b"z")
-    for body in (b"x", b"z"):
+    duplicates.mark(None, page(b"r"), b"r", "http://a.test/refused")
+    duplicates.mark(None, page(b"s"), b"s", "http://a.test/refused", before=b"r", is_refused=True)
+    for body in (b"x", b"z", b"r", b"s"):
         assert duplicates.mark(None, page(body), body, "http://a.test/new") is None
     marked = duplicates.mark(None, page(b"y"), b"y", "http://a.test/copy")
     assert marked == Repeat(duplicate_of="http://a.test/changed")
