@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
@@ -35,6 +36,9 @@ _DONE = UrlState.DONE.name.lower()
 _FAILED = UrlState.FAILED.name.lower()
 _EXCLUDED = UrlState.EXCLUDED.name.lower()
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
+_FRAGMENT = "!#$%&'()*+,/:;=?@[\\]^{|}"
+"""What stands unescaped in a fragment beside letters, digits and `-._~`."""
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
 _CONTENT = (
     "title description abstract author simhash near_duplicate_of near_distance link_details main_text markdown json_ld"
@@ -145,7 +149,9 @@ def without_content(record: PageRecord, /, *, reason: str, message: str | None) 
 
 def _with_fragment(url: str, location: str) -> str:
     fragment = location.strip().partition("#")[2]
-    return f"{url}#{fragment}" if fragment else url
+    # Escaped by the URL standard, as in the details of links.
+    written = fragment.translate(_NOT_IN_URLS)
+    return f"{url}#{quote(written, safe=_FRAGMENT, errors='replace')}" if written else url
 
 
 def _failure_record(lease: Lease, failure: Failure) -> PageRecord:

@@ -510,10 +510,10 @@ async def test_a_host_whose_robots_txt_cannot_be_had_is_asked_again_and_the_reco
 
 @in_virtual_time
 async def test_a_redirect_is_recorded_with_its_target_which_is_fetched_in_its_turn() -> None:
-    rig = Rig({SEED: redirect(SEED, "http://b.test/x#y"), "http://b.test/x": page("http://b.test/x")})
+    rig = Rig({SEED: redirect(SEED, "http://b.test/x#y ü"), "http://b.test/x": page("http://b.test/x")})
     engine = await rig.run()
     first, second = rig.sink.records
-    assert (first.status, first.redirect) == (301, "http://b.test/x#y")
+    assert (first.status, first.redirect) == (301, "http://b.test/x#y%20%C3%BC")
     assert (second.url, second.via, second.depth) == ("http://b.test/x", SEED, 0)
     assert (engine.counters.redirects, engine.counters.pages, engine.counters.admitted) == (1, 1, 1)
 
