@@ -1,7 +1,9 @@
 """Writes a configuration out: as rows for people, and as TOML that loads to the same configuration."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Final
 
 import msgspec
 
@@ -20,6 +22,11 @@ _HEAD = """\
 # A setting after a # is unset.
 """
 _WIDTH = 112
+_LOGIN: Final = re.compile(
+    r"""(?<=//)[^\s/?#]+(?=@)|(?<=["'])(?!mailto:)[^\s/?#"':@]+:[^\s/?#]+(?=@)|(?<=password=)[^\s&"']+"""
+)
+"""The login in a URL, also in a seed without a scheme, or the password of a server. No crawl runs with one, but people
+write it, and a daemon shows what they wrote."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,26 +43,32 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def render_show(loaded: Loaded, *, with_secrets: bool = True) -> list[Row]:
     """A row for each setting, in the order of the schema, then one for each that a block sets. Without secrets, tables
-    that may have some are lists of their names."""
-    text = value_text if with_secrets else public_text
+    that may have some are lists of their names, and URLs have no login."""
+    text = value_text if with_secrets else _text_without_login
     rows: list[Row] = []
     for key, setting, value in all_values(loaded.config):
         if key in settings() and isinstance(value, Mapping) and value and setting.options_of is not None:
             chooser = settings()[setting.options_of]
-            rows += _options(loaded, setting, str(chooser.value_in(loaded.config)), value)
+            rows += _options(loaded, setting, str(chooser.value_in(loaded.config)), value, text)
         else:
             origin = loaded.origins.get(key, DEFAULT)
             rows.append(Row(key=key, value=text(setting, value), origin=origin, meaning=setting.meaning))
     return rows
 
 
-def _options(loaded: Loaded, table: Setting, backend: str, values: Mapping[str, object]) -> list[Row]:
+def _options(
+    loaded: Loaded,
+    table: Setting,
+    backend: str,
+    values: Mapping[str, object],
+    text: Callable[[Setting, object], str],
+) -> list[Row]:
     """A row for each option that is set."""
     known = options_of(loaded.backends.find(table.backends or "", backend), table.key)
     return [
         Row(
             key=f"{table.key}.{name}",
-            value=value_text(known[name], value),
+            value=text(known[name], value),
             origin=loaded.origins[f"{table.key}.{name}"],
             meaning=known[name].meaning,
         )
@@ -77,6 +90,10 @@ def render_run(config: Config) -> str:
 def public_text(setting: Setting, value: object) -> str:
     """A value for everybody: of a table that may have secrets, the names alone."""
     return toml_value(list(value)) if setting.is_secret and isinstance(value, Mapping) else value_text(setting, value)
+
+
+def _text_without_login(setting: Setting, value: object) -> str:
+    return _LOGIN.sub("…", public_text(setting, value))
 
 
 def value_text(setting: Setting, value: object) -> str:

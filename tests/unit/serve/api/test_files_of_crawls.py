@@ -128,3 +128,27 @@ def test_settings_tell_their_origins_and_what_a_running_crawl_has_instead(tmp_pa
     rows = {row.key: row for row in settings_of(loaded, directory.path, with_secrets=True).settings}
     running = {key: row.running for key, row in rows.items() if row.running is not None}
     assert running == {"fetch.timeout_s": "5.0"}
+
+
+def test_who_may_only_read_sees_no_login_that_somebody_has_written_into_a_url(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(
+        """
+        crawl.seeds = [
+            "http://a.test:80/@x", "http://me:hidden@b.test/", "https://hidden@c.test/", "you:hidden@d.test/"
+        ]
+        exchange.url = "redis://:hidden@e.test/0"
+        fetch.user_agent = "mailto:me@f.test"
+        visited.backend = "redis-exact"
+        visited.options.url = "redis://onceover:hid@den@g.test"
+        """
+    )
+    loaded = load(path, environ={}, require_contact=False)
+    public = {row.key: row.value for row in settings_of(loaded, None, with_secrets=False).settings}
+    assert "hidden" not in str(public)
+    assert public["visited.options.url"] == '"redis://…@g.test"'
+    assert public["fetch.user_agent"] == '"mailto:me@f.test"'
+    assert '"http://a.test:80/@x"' in public["crawl.seeds"]
+    assert '"…@d.test/"' in public["crawl.seeds"]
+    whole = {row.key: row.value for row in settings_of(loaded, None, with_secrets=True).settings}
+    assert whole["visited.options.url"] == '"redis://onceover:hid@den@g.test"'
