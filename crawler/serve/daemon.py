@@ -134,9 +134,9 @@ class Daemon:
         try:
             for each in self.also_reload:
                 each()
-            if (away := self._home.why_away()) is not None:
-                raise FileNotFoundError(away)
+            self._check_there()
             found = await asyncio.to_thread(read_folder, self.home)
+            self._check_there()  # else files that went away with the folder would count as removed
             if self._closing.is_set():
                 return []
             told = [changed for name in found for changed in self._take(name, found[name])]
@@ -150,6 +150,10 @@ class Daemon:
             tell(changed, is_running=keeper is not None and keeper.facts.crawl_process is not None)
         log.info("has read the folder again: %s", f"{len(told)} changed" if told else "nothing has changed")
         return told
+
+    def _check_there(self) -> None:
+        if (away := self._home.why_away()) is not None:
+            raise FileNotFoundError(away)
 
     def _keep(self, name: str, found: Found | None) -> None:
         assert self._group is not None

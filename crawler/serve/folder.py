@@ -60,8 +60,21 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_folder(home: Path) -> dict[str, Found]:
     """The crawls of a folder by name. Hidden files are left out. Raises `OSError` if the folder can't be read."""
-    names = [name.removesuffix(SUFFIX) for name in read_names(home)]
-    return _refuse_shared(home, {name: read_file(home, home / f"{name}{SUFFIX}") for name in names})
+    paths = {name.removesuffix(SUFFIX): home / name for name in read_names(home)}
+    found = {name: read_file(home, path) for name, path in paths.items()}
+    # Without those that somebody has removed meanwhile.
+    there = {name: each for name, each in found.items() if each.plan is not None or not _is_gone(paths[name])}
+    return _refuse_shared(home, there)
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:  # nobody knows it
+        return False
+    return False
 
 
 def read_names(home: Path) -> list[str]:

@@ -19,6 +19,7 @@ from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.api.forms import crawl_form
 from crawler.serve.daemon import CrawlRuns, Daemon, Options
+from crawler.serve.folder import Found
 from crawler.serve.inspection import Commands, why_gone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.changes import Looked
@@ -609,6 +610,17 @@ async def test_while_the_folder_of_a_daemon_is_away_its_crawls_wait_and_none_is_
             assert not keeper.facts.is_removed
             if is_mountpoint:
                 home_path.rmdir()
+            away.rename(home_path)
+
+            def read_and_lose(_: Path) -> dict[str, Found]:
+                home_path.rename(away)
+                return {}
+
+            with monkeypatch.context() as losing:
+                losing.setattr("crawler.serve.daemon.read_folder", read_and_lose)
+                with pytest.raises(FileNotFoundError, match=f"move {home_path} back"):
+                    await daemon.reload()
+            assert not keeper.facts.is_removed
             away.rename(home_path)
             keeper.change(lambda facts: msgspec.structs.replace(facts, record=Record()))
             while not started:

@@ -62,6 +62,15 @@ def test_relative_paths_in_a_checked_folder_start_there(tmp_path: Path, monkeypa
     assert Path.cwd() == tmp_path
 
 
+def test_a_configuration_that_vanishes_while_its_folder_is_read_is_no_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    (tmp_path / "link.toml").symlink_to("nowhere")
+    monkeypatch.setattr(folder, "read_names", lambda _: ["a.toml", "gone.toml", "link.toml"])
+    assert read_folder(tmp_path).keys() == {"a", "link"}
+
+
 def test_files_that_can_be_no_crawls_hold_nobody_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     good = '[crawl]\nseeds = ["http://a.test/"]\n'
     (tmp_path / "good.toml").write_text(good)
