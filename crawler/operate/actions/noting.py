@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -81,6 +81,8 @@ def divide_noted(sources: Iterable[CrawlDirectory], targets: Iterable[CrawlDirec
     """Note in each target what the sources have, of which each names URLs that any target may get. Raises `OSError`."""
     sources, targets = list(sources), list(targets)
     recrawls = [each for source in sources for each in read_recrawls(source.recrawls)]
+    if len(sources) > 1:  # each has numbers of its own
+        recrawls = [msgspec.structs.replace(each, number=None) for each in recrawls]
     added = sorted((each for source in sources for each in read_added(source.added)), key=lambda each: each.at)
     lines = dict.fromkeys(map(_encode, added))  # parts that were made of one have the same
     for target in targets:
@@ -115,7 +117,9 @@ def read_added(path: Path) -> list[Added]:
 def read_recrawls(path: Path) -> list[Recrawled]:
     """Those that were noted. A file that is damaged has none: what they had queued is then lost by a rebuild alone."""
     try:
-        return msgspec.json.decode(read_file(path), type=list[Recrawled])
+        stored = msgspec.json.decode(read_file(path), type=list[dict[str, Any]])
+        # Earlier versions have noted the request alone.
+        return [msgspec.convert(each if "request" in each else {"request": each}, Recrawled) for each in stored]
     except (*UNREADABLE, OSError):
         return []
 

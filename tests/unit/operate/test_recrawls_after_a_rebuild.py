@@ -72,6 +72,17 @@ def test_what_waits_again_waits_after_a_division_and_a_rebuild(tmp_path: Path) -
         assert pending(crawl) == queued
 
 
+def test_what_each_part_has_queued_again_waits_after_a_division_and_a_rebuild(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS)
+    assert crawl.do("recrawl", "--older-than", "0s").code == 0
+    queued = pending(crawl)
+    assert len(queued) == len(HOSTS) * EACH
+    for parts in (2, 1):
+        assert crawl.run("parts", "DIR", "--into", str(parts)).code == 0
+        rebuild(crawl)
+        assert pending(crawl) == queued
+
+
 def test_a_repair_that_ends_before_it_has_queued_again_does_so_when_it_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,6 +372,14 @@ def test_a_selection_takes_the_place_of_an_earlier_one_and_is_through_when_nothi
     )
     note_recrawl(path, Recrawl(), number=None, is_first=True)
     assert [each.request.which.host for each in read_recrawls(path)] == [""]
+
+
+def test_the_list_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    path, earlier = tmp_path / "recrawls.json", [Recrawl(which=Selection(host="a.test", before=2.0))]
+    path.write_bytes(msgspec.json.encode(earlier))
+    assert read_recrawls(path) == [Recrawled(request=each) for each in earlier]
+    note_recrawl(path, Recrawl(), number=7, is_first=False)
+    assert [(each.number, each.request.which.host) for each in read_recrawls(path)] == [(None, "a.test"), (7, "")]
 
 
 def test_what_can_not_be_noted_is_not_queued(tmp_path: Path) -> None:
