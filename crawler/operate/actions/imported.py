@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from isal import isal_zlib
@@ -20,6 +21,9 @@ from crawler.page.digests import digest_bytes
 from crawler.url.urls import Target
 from crawler.write.gzip_members import GzipMember, members
 from frontier import CrawlUrl, Frontier, LedgerEntry, LedgerReads, Recovering, UrlState
+
+_MAX_BYTES: Final = 2 * MAX_REQUEST_BYTES
+"""Of the lines of one request: each is noted with its state, which a request may leave out."""
 
 Read = Callable[[str], Target]
 """Reads a URL. Raises `ValueError` or `Refused`."""
@@ -37,9 +41,11 @@ async def enter_lines(frontier: Frontier, recovering: Recovering, lines: Sequenc
 
 
 def canonical_of(line: Line, read: Read) -> str:
-    if line.canonical is not None:
-        return line.canonical
-    return read(line.url).canonical if line.state == "pending" else line.url
+    """Raises what `read` does, also for a URL with a canonical form: it is no URL that can wait."""
+    if line.state == "pending":
+        target = read(line.url)
+        return line.canonical or target.canonical
+    return line.canonical or line.url
 
 
 def is_known(line: Line, ledger: LedgerReads, read: Read) -> bool:
@@ -67,7 +73,7 @@ def read_imported(path: Path) -> Iterator[list[Line]]:
     if not path.exists():
         return
     with naming(path), path.open("rb") as file:
-        for found in members(file, is_ours=lambda head: head.startswith(b"{"), max_bytes=MAX_REQUEST_BYTES):
+        for found in members(file, is_ours=lambda head: head.startswith(b"{"), max_bytes=_MAX_BYTES):
             if isinstance(found, GzipMember):
                 lines: list[Line] = []
                 for text in found.content.splitlines():

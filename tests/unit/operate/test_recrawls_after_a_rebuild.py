@@ -12,14 +12,16 @@ import pytest
 
 from config import load
 from crawler import crawl_sync
-from crawler.control.requests import Add, Recrawl
+from crawler.control.requests import MAX_URLS, Add, Import, Recrawl
 from crawler.control.selections import Selection
+from crawler.control.wire import MAX_REQUEST_BYTES, encode_request
 from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_directories
 from crawler.operate.actions import added, noting
-from crawler.operate.actions.imported import read_imported
+from crawler.operate.actions.exported import read_line
+from crawler.operate.actions.imported import note_imported, read_imported
 from crawler.operate.actions.noting import Added, Recrawled, note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
@@ -262,6 +264,24 @@ def test_what_was_imported_is_known_after_a_rebuild_and_a_division(
     with CrawlDirectory(part_directories(crawl.directory)[0]) as directory:
         clear_crawl(directory)
         assert not directory.imported.exists()
+
+
+def test_an_import_with_a_line_that_is_no_url_enters_and_notes_nothing(tmp_path: Path) -> None:
+    crawl, path = make(tmp_path / "crawl"), tmp_path / "lines"
+    lines = [{"url": url_of("new.test", 0)}, {"url": "ftp://new.test/", "canonical": url_of("new.test", 1)}]
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    before = pending(crawl)
+    assert crawl.run("frontier", "import", "DIR", str(path)).code != 0
+    assert (pending(crawl), noted_lines(crawl)) == (before, [])
+
+
+def test_all_lines_of_the_longest_request_are_noted(tmp_path: Path) -> None:
+    urls = [{"url": f"http://a.test/{number:x>1023}"} for number in range(MAX_URLS)]
+    request = encode_request(Import(lines=[msgspec.Raw(msgspec.json.encode(url)) for url in urls]))
+    assert len(request) > MAX_REQUEST_BYTES - MAX_URLS
+    lines = [read_line(msgspec.json.encode(url)) for url in urls]
+    note_imported(tmp_path / "logs" / "lines", lines, syncs=False)
+    assert list(read_imported(tmp_path / "logs" / "lines")) == [lines]
 
 
 def test_links_of_imported_lines_are_not_counted_again_by_a_repair(tmp_path: Path) -> None:
