@@ -62,6 +62,7 @@ def assert_tells_what_it_has_found(api: Api, name: str, web: Web) -> None:
     found = api.do("GET", f"/crawls/{name}/search?words=site:{web.params.domain}%20title:page&limit=1")
     assert (found["pages"] >= len(found["hits"]) == 1, found["hits"][0]["title_marks"] != []) == (True, True)
     api.do("GET", f"/crawls/{name}/search?words=-none", status=422)
+    api.do("GET", f"/crawls/{name}/search?words=no%00page", status=422)
     diff = api.do("GET", f"/crawls/{name}/diff?since=-86400&limit=1")
     assert (diff["before"]["pages"], diff["same"], len(diff["differences"])) == (0, 0, 1)
     assert diff["after"]["pages"] == diff["counts"]["new"] >= 1

@@ -150,8 +150,8 @@ class ReportPageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to look for, and which of the pages that have it, the best first."""
 
-    words: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_WORDS)]
-    """As `onceover search` takes them."""
+    words: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_WORDS, pattern=r"^[^\x00]*$")]
+    """As `onceover search` takes them. No command takes a NUL."""
     limit: Limit = 10
     skip: Annotated[int, msgspec.Meta(ge=0, le=MAX_SKIP)] = 0
 
