@@ -65,7 +65,9 @@ def note_added(path: Path, urls: Sequence[Added], *, is_first: bool, durability:
     """Note URLs, before they are queued. `is_first` says that no URL waits: those before are through. Raises
     `OSError`."""
     path.parent.mkdir(exist_ok=True)
-    with naming(path), path.open("wb" if is_first else "ab") as file:
+    if is_first:
+        path.unlink(missing_ok=True)  # not emptied: a copy of the crawl that is being made may have linked it
+    with naming(path), path.open("ab") as file:
         # A line begins with its end, so that one that a crash has cut does no harm to the next.
         file.writelines(b"\n" + _encode(each) for each in urls)
         file.flush()

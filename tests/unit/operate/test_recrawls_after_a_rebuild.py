@@ -334,14 +334,17 @@ def test_the_list_of_what_was_added_begins_anew_when_nothing_waits_and_stays_wit
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(noting, "_MOST_BYTES", 1000)
-    path = tmp_path / "logs" / "added.jsonl"
+    path, copying = tmp_path / "logs" / "added.jsonl", tmp_path / "copying"
     for number in range(100):
+        if number == 5:
+            copying.hardlink_to(path)
         added = Added(at=0.0, request=Add(urls=[str(number)]))
         note_added(path, [added], is_first=number == 5, durability="process")
         assert path.stat().st_size <= 1000
         assert read_added(path)[-1].request.urls == [str(number)]
         assert len(read_added(path)) >= min(number - 4, 5)
     assert read_added(path)[0].request.urls > ["80"]
+    assert len(read_added(copying)) == 5
 
 
 @pytest.mark.parametrize("parts", [1, PARTS])
