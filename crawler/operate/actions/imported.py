@@ -62,10 +62,14 @@ def note_imported(path: Path, lines: Sequence[Line], *, syncs: bool) -> None:
     data = isal_zlib.compress(text, wbits=16 + isal_zlib.MAX_WBITS)
     with naming(path), path.open("ab") as file:
         file.write(data)
-        file.flush()
-        if syncs:
-            os.fsync(file.fileno())
-            sync_directory(path.parent)
+    if syncs:
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    with naming(path), path.open("rb") as file:
+        os.fsync(file.fileno())
+        sync_directory(path.parent)
 
 
 def read_imported(path: Path) -> Iterator[list[Line]]:
@@ -96,7 +100,10 @@ def divide_imported(
                 with suppress(ValueError):
                     by_owner.setdefault(owner_of(canonical_of(line, read)), []).append(line)
             for owner, of_one in by_owner.items():
-                note_imported(targets[owner].imported, of_one, syncs=True)
+                note_imported(targets[owner].imported, of_one, syncs=False)
+    for target in targets:
+        if target.imported.exists():
+            _sync(target.imported)
 
 
 def _url(line: Line, target: Target) -> CrawlUrl:

@@ -5,6 +5,7 @@ import errno
 import gzip
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,13 +21,14 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_directories
 from crawler.operate.actions import added, noting
-from crawler.operate.actions.exported import read_line
-from crawler.operate.actions.imported import note_imported, read_imported
+from crawler.operate.actions.exported import Line, read_line
+from crawler.operate.actions.imported import divide_imported, note_imported, read_imported
 from crawler.operate.actions.noting import Added, Recrawled, note_added, note_recrawl, read_added, read_recrawls
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
 from crawler.page import PageRecord
 from crawler.wiring import seeding
+from crawler.wiring.components.discovering import read_url
 from crawler.wiring.storage import open_state, visited_set
 from frontier import CrawlUrl, Frontier, Recovering
 from frontier.descriptor import Durability
@@ -282,6 +284,26 @@ def test_all_lines_of_the_longest_request_are_noted(tmp_path: Path) -> None:
     lines = [read_line(msgspec.json.encode(url)) for url in urls]
     note_imported(tmp_path / "logs" / "lines", lines, syncs=False)
     assert list(read_imported(tmp_path / "logs" / "lines")) == [lines]
+
+
+def test_imported_lines_are_on_the_disk_once_they_are_divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, targets = CrawlDirectory(tmp_path / "source"), [CrawlDirectory(tmp_path / name) for name in "abc"]
+    for each in (source, *targets):
+        each.path.mkdir()
+    for number in range(20):
+        note_imported(source.imported, [Line(url=f"http://{name}.test/{number}") for name in "ab"], syncs=False)
+    synced, fsync = list[tuple[str, int]](), os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), os.fstat(descriptor).st_size))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    read = partial(read_url, load(None, environ={}, require_seeds=False).config)
+    divide_imported([source], targets, owner_of=lambda canonical: "abc".index(canonical[7]), read=read)
+    files = [each.imported for each in targets[:2]]
+    assert [each for each in synced if each[0].endswith(".gz")] == [(str(each), each.stat().st_size) for each in files]
+    assert [sum(map(len, read_imported(each.imported))) for each in targets] == [20, 20, 0]
 
 
 def test_links_of_imported_lines_are_not_counted_again_by_a_repair(tmp_path: Path) -> None:
