@@ -25,6 +25,14 @@ class HomeInUse(Exception):
     """Another daemon serves this folder, or it can't be locked or written to."""
 
 
+def why_away(home: Path) -> str | None:
+    """Why no crawl can start and nothing can be read while a daemon runs: somebody has moved its folder, or its disk is
+    not mounted. None if it is there."""
+    if (home / FOLDER).is_dir():
+        return None
+    return f"{home / FOLDER} is not there any more: move {home} back, or mount its disk, or end the daemon"
+
+
 class Home:
     """The folder of a daemon. As a context it is locked, so that only one daemon serves it.
 
@@ -88,11 +96,7 @@ class Home:
             self._lock = None
 
     def why_away(self) -> str | None:
-        """Why no crawl can start and nothing can be read: somebody has moved the folder, or its disk is not mounted.
-        None if it is there."""
-        if self.folder.is_dir():
-            return None
-        return f"{self.folder} is not there any more: move {self.path} back, or mount its disk, or end the daemon"
+        return why_away(self.path)
 
     def remembered(self) -> list[str]:
         """The names of the crawls of which there is a record."""

@@ -21,6 +21,7 @@ from crawler.serve.api.gate.limits import Limits, Pace, client_of
 from crawler.serve.api.gate.tokens import Token, TokenRefused, Tokens
 from crawler.serve.api.gate.traffic import too_many
 from crawler.serve.api.problems import Refused
+from crawler.serve.records import why_away
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,8 @@ class _Check:
         except TokenRefused as error:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
         if found is None:
+            if (away := why_away(self._tokens.owner_path.parent)) is not None:
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"nobody knows which tokens hold: {away}")
             # A request without a token guesses none. A page in a browser can send only such ones.
             if given:
                 self._note_wrong(client, now)

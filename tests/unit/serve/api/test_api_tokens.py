@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from crawler.serve.api.gate.limits import Limits
 from crawler.serve.api.gate.tokens import MAX_TOKENS, OWNER, Rights, TokenRefused, Tokens
 from tests.e2e.operating import command_here
 from tests.full_disk import no_space
@@ -240,6 +241,20 @@ async def test_a_token_for_reading_changes_nothing_and_a_revoked_one_holds_no_lo
         (tmp_path / "daemon" / "tokens.json").chmod(0o644)
         assert (await api.ask("GET", "/crawls", token=reader)).status == 503
     assert {path.name for path in tmp_path.iterdir()} == {"daemon", "token"}
+
+
+async def test_no_token_counts_as_wrong_while_the_folder_of_the_daemon_is_away(tmp_path: Path) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    async with served(home) as api:
+        token = api.token
+        home.rename(away)
+        for _ in range(2 * Limits().max_wrong_tokens_at_once):
+            refused = await api.ask("GET", "/crawls", token=token)
+            assert refused.status == 503
+            assert f"move {home} back".encode() in refused.body
+        away.rename(home)
+        assert (await api.ask("GET", "/crawls")).status == 200
 
 
 async def test_the_audit_names_who_has_asked_for_each_change_and_what_came_of_it(tmp_path: Path) -> None:
