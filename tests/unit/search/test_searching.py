@@ -349,7 +349,7 @@ def test_a_process_waits_for_another_one_that_gets_on(
     connect = sqlite3.connect
 
     def connect_traced(*place: Any, **options: Any) -> sqlite3.Connection:
-        database = connect(*place, **options)
+        database: sqlite3.Connection = connect(*place, **options)
         database.set_trace_callback(get_on)
         return database
 
