@@ -1,34 +1,34 @@
-"""The crawl itself, and the rooms for each of its tasks.
+"""The crawl itself, and the packages for each of its tasks, here called rooms.
 
-Programs import from here what they need to crawl (`Crawl`, `crawl_sync`) and to bring own components; docs/library.md
-shows how. These names are loaded when they are used, so importing this package is quick.
+Programs import from here what they need to crawl (`Crawl`, `crawl_sync`) and to add their own components;
+docs/library.md shows how. These names are loaded when they are used, so importing this package is quick.
 
 `engine` is the loop. `pipeline` takes one URL from its lease to its end: `reading` reads its page, and `settlement`
-settles it. All of them work with the `components`; `protocols` and `seams` say what they ask of these. `slots` limits
-how many URLs are processed at once, `steps` divides long work, `background` holds tasks beside other work. `counters`
-counts what the crawl does, `status` is its state as one value, `progress` says it in words. `notes` are kept over a
-restart. `html_document` is the frame of all reports. The rooms:
+settles it. All of them use the `components`; `protocols` and `seams` define what these must do. `slots` limits how many
+URLs are processed at once, `steps` divides long work, `background` runs tasks beside other work. `counters` counts what
+the crawl does, `status` is its state as one value, `progress` says it in words. `notes` survive a restart.
+`html_document` is the frame of all reports. The rooms:
 
     page                                    the values of a crawl
-    url, discover, politeness, revisit      pure: what a URL is, which links to follow, when to ask a server, when again
+    url, discover, politeness, revisit      pure: what a URL is, which links to follow, when to fetch, when to come back
     fetch, identity, render                 HTTP, the keys that sign requests, a browser
     read, repeats, preferences              what a page says, whether it repeats another one, what it may be used for
     record, write                           page records, and what stores them: files, archives, databases
-    disk, prune, copies, export             the directory of a crawl: its files, what is deleted, copied, converted
+    disk, prune, copies, export             the directory of a crawl: its files, deleting, copying, converting them
     search                                  finds pages by their words
-    control, operate, course                what an operator does with a crawl, and sees of it, whether it runs or not
+    control, operate, course                how an operator controls and watches a crawl, whether it runs or not
     parts, supervise, cluster               one crawl in several processes, and on many machines
-    redis, shared_pace                      servers of Redis, and the pace that several crawls keep together
+    redis, shared_pace                      Redis servers, and the pace that several crawls keep together
     serve                                   the daemon
     compare, simweb, testing                measurements of visited sets, a simulated web, suites for plug-ins
     codes                                   exit codes of the command, and errors of the system
-    wiring                                  makes the concrete components, and puts them together
+    wiring                                  makes the concrete components, and connects them
     library, cli                            a crawl for programs, and for people
 
 The life of a URL: a link to it is found, resolved, in scope, canonicalized and new to the visited set. The URL enters
 the ledger and its queue. A worker leases it, robots.txt allows it, and it is fetched, decoded and extracted. The sinks
-write the page. Then its links are added, and only then the URL is done. So a crash repeats at most the pages in
-flight. Whatever stops a URL on its way leaves a reason.
+write the page. Then its links are added, and only then the URL is done. So a crash repeats at most the pages in flight.
+If something stops a URL on its way, its reason is kept.
 
 The rooms know `page` and `url`, but not each other. What the world does (a dead server, a page of garbage) is a value
 of a closed union. An exception that reaches the engine is a bug, and ends the crawl.
