@@ -5,7 +5,7 @@ says. A queue is in one of these states:
 
     inactive     it has URLs and waits to become active
     ready        its first URL may be fetched now
-    in process   as many of its URLs are leased as may be at once (`per_queue`, usually one)
+    in process   the highest allowed number of its URLs is leased (`per_queue`, usually one)
     snoozed      it rests until its wake time, after a fetch or a failure
     retired      it is not served, because an operator retired it or its budget is spent
     exhausted    it has no URL; the store remembers its wake time and health
@@ -18,14 +18,14 @@ or `release` (handed back unchanged). A lease is never written to disk: after a 
 crash repeats at most the pages in flight and loses none. After a crash we cannot know which servers had just been
 asked, so every queue first rests for its usual delay.
 
-URLs come in through `add`. The visited set answers for each "is it new?" and remembers it, in one step. The new URLs
-are written to ledger, pending space and journal in one batch. The *ledger* is the durable truth: every URL ever
-admitted, and what became of it. The visited set is an index over it.
+URLs come in through `add`. For each URL the visited set answers "is it new?" and remembers it, in one step. One batch
+writes the new URLs to ledger, pending space and journal. The *ledger* is the durable truth: every URL ever admitted,
+and what became of it. The visited set is an index over it.
 
-A visited set on a server (`visited.SharedSet`) outlives the process, and other crawls may share it. So a URL that it
-has remembered while this process died before it wrote the batch would be lost for all. Therefore the frontier first
-writes what it asks, the *claims*, and the batch that admits the new URLs clears them. Claims that are found at the
-opening, or whose answer was lost on its way, are admitted unless the ledger has them.
+A visited set on a server (`visited.SharedSet`) outlives the process, and other crawls may share it. If the set has
+remembered a URL, and this process dies before it writes the batch, the URL would be lost for all. So the frontier first
+writes the URLs that it asks about, the *claims*; the batch that admits the new URLs clears them. If a claim is found
+when the frontier is opened, or if its answer was lost, the URL is admitted unless the ledger has it.
 
 Any number of workers iterate and settle their own leases; any task may add URLs. No task polls: an event, a deadline or
 cancellation ends each wait.
@@ -34,28 +34,28 @@ The rooms:
 
     queues        decides which queue is served next; pure, takes `now`
     transitions   changes the state: admit, lease, settle, operate; each change is one write batch
-    sending       where links go that belong to another part of the crawl
+    sending       sends links that belong to another part of the crawl
     leveldb       the store on disk
     memory        the reference store
     link_table    counts links in memory
-    snapshots     saves the visited set, and fills it when a crawl is opened
-    upkeep        reads whole stores: check, repair, rebuild
-    regroup       divides whole stores anew among the parts of a crawl
+    snapshots     saves the visited set, and loads it when a crawl is opened
+    upkeep        checks, repairs and rebuilds whole stores
+    regroup       divides whole stores again among the parts of a crawl
     states        opens stores as states, for the rest of the program
 
-Others may write frontiers too: the rest of the program sees what a frontier promises, never how it keeps that.
-`protocol` says what a running frontier promises, `state` what is kept between runs, `look_ups` what can be asked of
-that, `values` what passes between, `descriptions` what an operator sees of queues, and `visits` what is remembered of
-earlier visits to a URL. Most protocols are small, and a frontier may lack them. A `descriptor` says how the state of a
-backend is opened, on which `terms`, and what can be done to it; `backends` lists ours.
+Plug-ins may be frontiers too, so the rest of the program depends only on what a frontier promises. `protocol` defines
+these promises, `state` what is kept between runs, `look_ups` how to read this, `values` what passes between,
+`descriptions` what an operator sees of queues, and `visits` what is remembered of earlier visits to a URL. Most
+protocols are small, and optional for a frontier. A `descriptor` says how the state of a backend is opened, on which
+`terms`, and what operations it allows; `backends` lists ours.
 
-The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store
-(`store_reads` what it reads there), `records` are what a store keeps. `pauses` are reasons to lease nothing. `clock`
-never runs backwards.
+The other modules belong to our own frontier. Callers use `shell`. `store` defines what the frontier needs from a store
+(`store_reads` what it reads there), `records` what a store keeps. `pauses` are reasons to lease nothing. `clock` never
+runs backwards.
 
-A crawl may have several *parts*, each with a frontier of its own. The room `parts` says what such a frontier promises
-beside the rest, and in which form links travel; `part_links` keeps these promises over a store. `regrouping` is what it
-takes to divide stored URLs anew among parts."""
+A crawl may have several *parts*, each with its own frontier. The room `parts` defines what such a frontier promises in
+addition, and the form in which links travel; `part_links` keeps these promises over a store. `regrouping` has what is
+needed to divide stored URLs again among parts."""
 
 from frontier.descriptions import ActiveQueue, QueueStatus
 from frontier.parts.protocol import (
