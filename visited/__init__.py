@@ -1,17 +1,17 @@
 """Which URLs the crawl has seen before.
 
-A visited set answers one question, *is this URL new?*, and remembers the URL in the same step. Asking first and adding
-later would be a race between the pages that link to it. The unit is a batch: all links of a page.
+A visited set answers one question, *is this URL new?*, and remembers the URL in the same step. If we asked first and
+added later, the pages that link to it would race. The unit is a batch: all links of a page.
 
 The sets differ in memory and accuracy. An exact set never errs. A filter may call a new URL known, at its stated rate,
 and then this page is lost. No set calls a URL new twice. Each set reports what it costs and what it has probably lost
 (`VisitedStats`).
 
 A set is only an index: the frontier's ledger lists every URL ever admitted, and any set can be rebuilt from it. A
-snapshot (`dump`, `load`) saves the time for that. It includes the backend, its parameters and a checksum. If one of
+snapshot (`dump`, `load`) saves the time for this. It includes the backend, its parameters and a checksum. If one of
 them does not match, the set refuses the snapshot (`SnapshotRefused`), so no set is ever loaded in part. Some sets keep
-more on disk beside the snapshot: `dsbf` its list, `exact_leveldb` its store. After a crash these may be ahead of the
-snapshot. `load` rolls them back, because a URL that is known here and in no ledger would be lost.
+more on disk beside the snapshot: `dsbf` its list, `exact_leveldb` its store. After a crash these may be newer than the
+snapshot. `load` rolls them back, because a URL that the set knows and the ledger lacks would be lost.
 
 No module here knows what a host is or where URLs come from: a URL is a string in its canonical form. The package
 imports nothing else of the project.
@@ -23,12 +23,12 @@ imports nothing else of the project.
     redis        sets on a server, which several crawls may share
     wrappers     sets around other sets: recent, verified, whitelist, sharded
     bits         the code that reads and writes bits, in C or NumPy
-    protocol, shared          what a set promises; what one on a server promises beside
+    protocol, shared          what a set promises; what a set on a server promises in addition
     backends                  the names of all sets, and where their descriptors are
-    descriptor, making        what others know of a set, and how it is made from that
+    descriptor, making        how a set describes itself, and how it is made from this
     plain                     local sets without an event loop, for other programs
     peers                     sets of other libraries, for comparison
-    sizing, advice            the formulas, and what sets cost for a number of URLs
+    sizing, advice            the formulas, and the cost of each set for a number of URLs
     snapshot, batch, url_cache    what the sets share
     full_disk                 errors of a full disk
 
