@@ -1,8 +1,8 @@
 """What a user may set.
 
-`schema` defines each setting once: as a field of a frozen struct, with its type, default, unit, limits and meaning. Its
-checks and its lines in `show`, in written configurations, in the JSON Schema and in the manual are derived from that
-field. So a new setting is one field, and a new choice is one word.
+`schema` defines each setting once: as a field of a frozen struct, with its type, default, unit, limits and meaning.
+Everything else is derived from this field: its checks, and its lines in `show`, in written configurations, in the JSON
+Schema and in the manual. So a new setting is one field, and a new choice is one word.
 
 A value has one of five sources. Each overrides those before it:
 
@@ -18,7 +18,7 @@ seeds are read. The last step reports all problems at once, each with its place.
 value comes from.
 
 A file may have any number of blocks such as `[[site]]`. They are no sixth source: they set other values for a part of
-the web. `Loaded.of_sites` is the configuration there, with its own origins.
+the web. `Loaded.of_sites` has the configuration for these parts, with its own origins.
 
 The name of a setting has its unit (`timeout_s`). Sizes and durations may also be given as text with a unit. An unset
 value is None.
@@ -28,10 +28,10 @@ the schema as values, `units` and `toml` the texts of values; `contact` says whe
 who crawls.
 
 Only the command line, the library and the wiring import this package; each component gets plain values. Of the rest of
-the project, the package knows the descriptors of visited sets and frontiers. It imports that of a set, and with it
-NumPy, only to check its options. Other backends, those of plug-ins among them, are known to the caller of `load`
-(`backends`); the wiring has a `load` that knows all. The package checks neither URLs nor patterns: components that do
-so call `Loaded.refuse` to make an error with the right place.
+the project, the package knows only the descriptors of visited sets and frontiers. It imports the descriptor of a set,
+and with it NumPy, only to check its options. The caller of `load` passes the other backends, plug-ins among them
+(`backends`); the `load` of the wiring knows all of them. The package checks neither URLs nor patterns: components that
+do so call `Loaded.refuse` to make an error with the right place.
 """
 
 from config.backends import Backend, Backends
