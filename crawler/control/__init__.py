@@ -1,8 +1,8 @@
 """The socket of a running crawl, by which commands and programs control it.
 
 Each running crawl listens on a Unix socket in its directory, `DIR/control`. Only its owner may open it (mode 600). The
-crawl binds the socket while it holds the directory's lock, so a socket that is there already was left by a process that
-died, and is removed.
+crawl binds the socket while it holds the directory's lock, so an existing socket belongs to a process that has died,
+and is removed.
 
 A client sends requests, one at a time; the crawl answers each. Requests and replies are lines of JSON:
 
@@ -10,9 +10,9 @@ A client sends requests, one at a time; the crawl answers each. Requests and rep
     {"version": 1, "reply": {"paused": "the site moves", "in_flight": 3}}
     {"version": 1, "error": {"message": "… is already paused", "exit_code": 2}}
 
-While a crawl works on a request for long, it sends `{"version": 1, "working": true}` every two seconds. So a client
-that hears nothing knows that the process hangs or is stopped. A reader ignores fields that it does not know; the
-version only changes when an old client would misunderstand.
+If a request takes long, the crawl sends `{"version": 1, "working": true}` every two seconds. So if a client gets
+nothing, the process hangs or is stopped. A reader ignores fields that it does not know; the version only changes when
+an old client would misunderstand.
 
     requests, replies     the values; `known_urls` has those about one URL, `selections` those about all URLs to which
                           something applies, `frozen` those about crawls that are copied

@@ -7,14 +7,15 @@
     restoring  makes a crawl of a copy
 
 While a crawl runs, its own process freezes it: between two changes it links all files of the frontier and of the output
-into the folder `copying`, and notes how long they are. Files of a crawl are only appended to, or replaced, so up to
-these lengths they stay as they were; those of SQLite, which change, are copied there. Whoever writes the copy then
-reads these links in peace, also if the crawl deletes the files meanwhile.
+into the folder `copying`, and notes how long they are. A crawl only appends to its files, or replaces them, so up to
+these lengths they do not change; it copies those of SQLite, which do. The process that writes the copy then reads these
+links, even if the crawl deletes the files.
 
-A frontier that was frozen after the output was measured would have pages that the output lacks. Both happen in one
-step. The output may have more than the frontier: what was in flight. An opening fetches that again, as after a crash.
+If the frontier were frozen later than the output, it would have pages that the output lacks, so both happen in one
+step. The output may have pages that the frontier lacks: those in flight. The next opening fetches them again, as after
+a crash.
 
 A copy holds each content once, in a file named by its digest, and a list that is replaced in one step at the end. So
-there is always the last whole copy, and what an interrupted one has left is no part of it. Contents that the last copy
-had stay: files that are finished are neither read nor written again.
+there is always a last complete copy, and files of an interrupted one are no part of it. Contents of the last copy stay:
+finished files are neither read nor written again.
 """

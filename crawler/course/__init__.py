@@ -5,7 +5,6 @@
     remaining  how long the rest will take; pure
     text       shows it to people
 
-Each process of a crawl keeps the history of what it crawls in `logs/course.json`. So it outlasts the process, and
-whoever reads it needs no answer from a crawl. The file is replaced as a whole every few seconds, and a crash loses no
-more than that.
+Each process of a crawl keeps the history of what it crawls in `logs/course.json`. So it outlasts the process, and can
+be read without asking the crawl. The whole file is replaced every few seconds, and a crash loses no more than that.
 """

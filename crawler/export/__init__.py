@@ -14,9 +14,9 @@
     tables      exports a table
     wacz        packs the archive into one file that replays
 
-An export takes a snapshot of the records: which files there are, and how large they are. It reads no further, so a
-crawl may go on. Each file is written aside (`aside`), synced and renamed, and then noted in the manifest together with
-the place in the snapshot behind its last row. So an export that was interrupted goes on there, with the same snapshot.
+An export takes a snapshot of the records: the names and sizes of their files. It reads no further, so the crawl may go
+on. Each file is written aside (`aside`), synced and renamed. Then the manifest notes it, with the position in the
+snapshot after its last row. So an interrupted export goes on there, with the same snapshot.
 
 Nothing here opens the frontier. Commands, the daemon and `crawler.wiring.recovery` use this room.
 """

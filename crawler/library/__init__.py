@@ -20,5 +20,5 @@ program:
 The room `trial` crawls single URLs, and leaves nothing behind.
 
 A page is not settled before its turn is over, because the handout is the first sink, and sinks come before `done`. If
-the turn does not end, the handout does not take the page, and its URL is handed back to the frontier.
+the turn does not end, the handout does not take the page, and the frontier gets its URL back.
 """

@@ -1,8 +1,8 @@
 """What an operator does with a crawl, whether it runs or not.
 
-`answers` carries out each request of `crawler.control`, by the `actions`. It acts on an `OperatedCrawl` (`target`), of
-which there are two: a running one, which `running` connects with the socket, and one that is opened from its directory,
-by `stored`. So both reply the same, and commands print the same words.
+`answers` carries out each request of `crawler.control` by the `actions`. It acts on an `OperatedCrawl` (`target`). This
+is either a running crawl, which `running` connects with the socket, or one that `stored` opens from its directory. So
+both reply the same, and commands print the same words.
 
     actions            what is done for each request
     parts              the same for a crawl in parts, seen as one crawl

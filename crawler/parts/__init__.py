@@ -12,7 +12,7 @@ are known already. So nothing is lost and nothing is admitted twice, whatever di
 Sequence numbers count parcels, and belong to an *incarnation*: a random number that a part draws at each opening. A
 power failure may take back what a part has sent or confirmed; by the incarnation the other side notices.
 
-These modules only decide. They know neither clock nor socket nor disk, and their callers do what they say:
+These modules only decide. They use no clock, socket or disk; their callers carry out the decisions:
 
     ownership     which part a queue belongs to
     messages      what parts tell each other about links on their way

@@ -5,9 +5,9 @@
     directives   reads the directives of a robots <meta> or X-Robots-Tag
     judging      combines all that is said about a page, and tells whether the crawl may keep it
 
-Signals stand in robots.txt, in headers, in <meta> elements and in `tdmrep.json`. Whoever reads such a place makes a
-`Preference` of each statement there; `Preferences` combines them. One refusal outweighs all permissions, and silence
-refuses nothing. A value that can't be read says nothing; no value makes a reader raise.
+Signals are in robots.txt, in headers, in <meta> elements and in `tdmrep.json`. The code that reads one of these makes a
+`Preference` of each statement; `Preferences` combines them. One refusal outweighs all permissions, and silence refuses
+nothing. A value that can't be read says nothing; no value makes a reader raise.
 
 A new version of a draft is a change of `signals`.
 """

@@ -2,7 +2,7 @@
 
     finished    the files of records and archives that are complete
     choosing    which of them are too old, or too much; pure
-    cycles      when the archive begins anew, so that old archives are needed no more; pure
+    cycles      when a new cycle begins, so that older archives are no longer needed; pure
     needs       which archives must stay because later ones refer to their bodies
     following   follows the references between archives
     pruning     deletes: lists a file with its record numbers first, and then deletes it
@@ -10,8 +10,9 @@
     recorded    since when the records have each page
 
 Files are deleted as a whole, the oldest first, an archive together with its index. The newest file of records stays,
-and so does what is still open. `crawler.disk.pruned` has the list.
+and so do open files. `crawler.disk.pruned` has the list.
 
 A revisit record has no body, but refers to an earlier record that has it. An archive to which a kept one refers stays.
-So that this ends, the archive begins anew from time to time (`cycles`): no record refers to what was before.
+So that it can be deleted in the end, the crawl begins a new cycle from time to time (`cycles`): no record refers to
+earlier cycles.
 """

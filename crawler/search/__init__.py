@@ -7,8 +7,8 @@
     searching   brings the index up to date, then asks it
     forms       what a search has found
 
-The index is made from records and archive, and can be made anew from them. So it is never copied nor repaired: what is
-damaged, or was made by another version, is deleted. It is brought up to date by whoever searches, in short
-transactions, each of which notes how far the records were read. So an interruption loses at most one of them, and
-several processes may do this at once: each goes on where the last transaction ended, whoever made it.
+The index can always be rebuilt from records and archive. So it is never copied or repaired: if it is damaged, or
+another version made it, it is deleted. Each search first updates the index, in short transactions that note how far the
+records were read. So an interruption loses at most one transaction, and several processes may update the index at once:
+each goes on where the last transaction ended.
 """

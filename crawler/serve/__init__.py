@@ -1,9 +1,9 @@
 """The daemon: runs a folder of configurations, each of them a crawl, for months.
 
 Each file `NAME.toml` in the folder is a crawl. The daemon runs it as a person would, by `onceover crawl NAME.toml` in
-that folder, in a process group of its own. So it does not matter to the daemon whether a crawl has one process or
-several, nor to a crawl who has started it. A daemon that dies ends no crawl; the next one finds those that run, by the
-sockets and locks in their directories.
+that folder, in a process group of its own. So the daemon need not know whether a crawl has one process or several, nor
+a crawl who has started it. If the daemon dies, its crawls go on; the next daemon finds them by the sockets and locks in
+their directories.
 
     api/        lets programs ask over HTTP
     page/       what people see in a browser

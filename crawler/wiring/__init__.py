@@ -11,14 +11,14 @@ may name plug-ins.
 `revisiting` makes what visits pages again, and `sharing` what crawls share on one machine or server: the pace of hosts
 and visited sets.
 
-For a crawl in parts, `parts` says what all of them need and must agree on, `sharing` also where each takes its leases
-from, and `regrouping` where things belong when the crawl is divided anew.
+For a crawl in parts, `parts` says what all of them need and must agree on, `sharing` also where each gets its leases,
+and `regrouping` where things belong when the crawl is divided again.
 
 The rooms:
 
     components   makes what decides, fetches, renders and processes
     comparing    puts comparison runs together
-    live         what of a crawl can change while it runs
+    live         what can change in a running crawl
     opening      opens what a crawl consists of: state and fetchers
     plugins      finds backends, ours and those of other packages
     recovery     brings frontier and output back into agreement
