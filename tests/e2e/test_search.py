@@ -151,6 +151,7 @@ async def test_what_is_no_query_and_no_crawl_is_told(tmp_path: Path) -> None:
     assert_told(search(tmp_path / "none", "red"), REFUSED, "none")
     async with raw_server(answer) as server:
         crawled = await crawl(server, tmp_path / "crawl", output__records=False)
+    assert_told(search(crawled, "--skip", "9" * 20, "red"), USAGE, "--skip")
     assert_told(search(crawled, "&&"), USAGE, "expected a word to look for")
     assert_told(search(crawled, "red"), REFUSED, "no records to search", "output.records")
     assert_told(search(crawled), USAGE, re.escape("WORD"))
