@@ -37,7 +37,7 @@ _FAILED = UrlState.FAILED.name.lower()
 _EXCLUDED = UrlState.EXCLUDED.name.lower()
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
-_FRAGMENT = "!#$%&'()*+,/:;=?@[\\]^{|}"
+_FRAGMENT = "!#$%&'(*)+,/:;=?@[\\]^{|}"
 """What stands unescaped in a fragment beside letters, digits and `-._~`."""
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
 _CONTENT = (

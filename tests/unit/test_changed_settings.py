@@ -144,8 +144,8 @@ def when_the_page_says() -> dict[str, str]:
     for row in table.splitlines():
         named, when = row.strip("| ").split(" | ")
         section, is_without = "", False
-        for token in re.findall(r"`[\w.]+`|, but|;", named):
-            is_without = token == ", but" or (is_without and token != ";")
+        for token in re.findall(r"`[\w.]+`|, except|;", named):
+            is_without = token == ", except" or (is_without and token != ";")
             name = token.strip("`")
             section = name.partition(".")[0] if "." in name else section
             keys = [each for each in settings() if each in (name, f"{section}.{name}")]
