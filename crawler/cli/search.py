@@ -1,23 +1,21 @@
 """onceover search"""
 
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 import msgspec
 
 from crawler.cli.operate.export_output import remark, remark_damage
-from crawler.cli.operate.options import as_json, directory, named_path, note_elsewhere
+from crawler.cli.operate.options import as_json, bytes_progress, directory, named_path, note_elsewhere
 from crawler.cli.run.streams import say_result, while_read
 from crawler.disk.directory import CrawlDirectory
 from crawler.export.aside import ensure_apart
 from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.search.forms import Found, Hit, Marks
-from crawler.search.searching import OnProgress, Search
+from crawler.search.searching import Search
 from crawler.search.words import BadQuery
-from crawler.status import number_of, size
+from crawler.status import number_of
 
 
 @click.command()
@@ -46,7 +44,7 @@ def search(directory: Path, words: tuple[str, ...], limit: int, skip: int, index
         ensure_apart(index, directory)
     from crawler.read.content.reading import read_content  # noqa: PLC0415 - takes a while to import
 
-    with _progress() as on_progress:
+    with bytes_progress("of records read") as on_progress:
         searching = Search(
             directory,
             index or CrawlDirectory(directory).search,
@@ -69,27 +67,6 @@ def search(directory: Path, words: tuple[str, ...], limit: int, skip: int, index
     remark(_summary(found, skip))
     for note in found.notes:
         remark(f"note: {note}")
-
-
-@contextmanager
-def _progress() -> Iterator[OnProgress]:
-    """Shows on a terminal how much of the records was read."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _size: None
-        return
-    shown = False
-
-    def show(done: int, of: int) -> None:
-        nonlocal shown
-        if done < of or shown:
-            shown = True
-            click.echo(f"\r\x1b[Kreading records: {size(done)} of {size(of)}", err=True, nl=False)
-
-    try:
-        yield show
-    finally:
-        if shown:
-            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _lines(number: int, hit: Hit) -> Iterator[str]:

@@ -1,23 +1,17 @@
 """onceover backup, restore"""
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import click
 
-from crawler.cli.operate.options import as_json, directory, named_path, part, place, show
+from crawler.cli.operate.options import as_json, bytes_progress, directory, named_path, part, place, show
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.copies.content import CopiedPart
 from crawler.operate.upkeep.backing_up import back_up
 from crawler.operate.upkeep.restoring import Checked, Restored, check_copy
 from crawler.operate.upkeep.restoring import restore as restore_copy
 from crawler.status import number_of, size
-
-_PROGRESS_EVERY_S: Final = 0.5
 
 
 @click.command()
@@ -38,7 +32,7 @@ def backup(directory: Path, to: Path, part: int | None, as_json: bool) -> None:
     crawl of it. Each part of a crawl in parts has a moment of its own, and no link between them is lost.
     """
     place(directory, part)
-    with _bytes_progress("copied") as progress:
+    with bytes_progress("copied") as progress:
         done = back_up(directory, to, part=part, progress=progress)
     total = f"{to}: {number_of(done.files, 'file')} of {size(done.bytes)}"
     lines = [*map(part_line, done.parts), f"{total}; new are {done.new_files:,} of {size(done.new_bytes)}"]
@@ -71,11 +65,11 @@ def restore(copy: Path, to: Path | None, part: int | None, checks: bool, as_json
     if checks == (to is not None):
         raise click.UsageError("expected --to DIR, or --check")
     if to is None:
-        with _bytes_progress("read") as progress:
+        with bytes_progress("read") as progress:
             checked = check_copy(copy, progress=progress)
         show(checked, _lines_of_checked(checked), as_json=as_json)
         return FAILED if checked.damaged else COMPLETE
-    with _bytes_progress("restored") as progress:
+    with bytes_progress("restored") as progress:
         restored = restore_copy(copy, to, part=part, progress=progress)
     show(restored, _lines(restored), as_json=as_json)
     return COMPLETE
@@ -102,21 +96,3 @@ def _lines_of_checked(checked: Checked) -> Iterator[str]:
         yield f"{why}. Delete it: the next backup copies it anew, if the crawl still has that file as it was"
     damaged = number_of(len(checked.damaged), "damaged file") if checked.damaged else "none is damaged"
     yield f"{checked.copy}: {number_of(checked.files, 'file')} of {size(checked.bytes)}; {damaged}"
-
-
-@contextmanager
-def _bytes_progress(done: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows bytes on a terminal, in one line that goes away at the end."""
-    shows, next_at = sys.stderr.isatty(), 0.0
-
-    def show(now: int, total: int) -> None:
-        nonlocal next_at
-        if shows and (at := time.monotonic()) >= next_at:
-            next_at = at + _PROGRESS_EVERY_S
-            click.echo(f"\r{size(now)} of {size(total)} {done}\x1b[K", err=True, nl=False)
-
-    try:
-        yield show
-    finally:
-        if shows:
-            click.echo("\r\x1b[K", err=True, nl=False)

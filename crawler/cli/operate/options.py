@@ -2,6 +2,8 @@
 
 import os
 import shlex
+import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from crawler.disk.going_on import how_to_go_on
 from crawler.disk.layout import part_directory
 from crawler.operate.missing import notes_of_missing
 from crawler.operate.reach import ReachedCrawl, reach
+from crawler.status import size
 
 
 class _NamedPath(click.Path):
@@ -42,6 +45,7 @@ part = click.option(
     "--part", type=click.IntRange(min=0), metavar="K", help="Only part K of a crawl in parts; the first one is 0."
 )
 
+_PROGRESS_EVERY_S: Final = 0.5
 _VARIABLE: Final = "ONCEOVER_TOKEN"
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -133,3 +137,21 @@ def note_elsewhere(directory: Path) -> None:
     """Say which parts of a crawl are missing, or on other machines, so that nobody takes what is here for all."""
     for note in notes_of_missing(directory):
         click.echo(f"note: {note}", err=True)
+
+
+@contextmanager
+def bytes_progress(done: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows bytes on a terminal, in one line that goes away at the end."""
+    shows, next_at = sys.stderr.isatty(), 0.0
+
+    def show(now: int, total: int) -> None:
+        nonlocal next_at
+        if shows and (at := time.monotonic()) >= next_at:
+            next_at = at + _PROGRESS_EVERY_S
+            click.echo(f"\r{size(now)} of {size(total)} {done}\x1b[K", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        if shows:
+            click.echo("\r\x1b[K", err=True, nl=False)
