@@ -7,6 +7,7 @@ we accept a charset exactly where a browser does.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -26,8 +27,10 @@ _QUOTED_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _BETWEEN_COMMAS = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
 
+_VALUE: Final = itemgetter(1)
+"""Of a header."""
 _LONGEST_REMEMBERED: Final = 1000
-"""Characters of a value."""
+"""Characters of a value, and bytes of all values together."""
 
 
 class Headers(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +48,14 @@ class Headers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
+    # Most pages of a site have the same.
+    said = tuple(wanted_headers(headers, _WANTED))
+    return _read_known(said) if sum(map(len, map(_VALUE, said))) <= _LONGEST_REMEMBERED else _read(said)
+
+
+def _read(said: tuple[tuple[bytes, bytes], ...]) -> Headers:
     wanted: dict[bytes, list[str]] = {}
-    for name, value in wanted_headers(headers, _WANTED):
+    for name, value in said:
         wanted.setdefault(name, []).append(_text(value).strip())
     declared = extract_media_type(wanted.get(b"content-type", ()))
     return Headers(
@@ -57,6 +66,9 @@ def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
         language=wanted.get(b"content-language", [None])[0],
         refresh=wanted.get(b"refresh", [None])[0],
     )
+
+
+_read_known = lru_cache(maxsize=256)(_read)
 
 
 def _text(value: bytes) -> str:
