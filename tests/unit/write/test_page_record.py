@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawler.page import (
@@ -312,6 +312,20 @@ def test_an_empty_content_type_declares_nothing(value: bytes) -> None:
 def test_no_header_whatever_it_says_stops_a_record(headers: list[tuple[bytes, bytes]]) -> None:
     record = with_headers(*headers)
     assert msgspec.json.decode(msgspec.json.encode(record), type=PageRecord) == record
+
+
+@given(
+    st.from_regex(
+        r"[A-Z][a-z]{2}, [0-3][0-9] Nov [0-9 ]{4} [0-2]\d[:0.][0-6]\d[:0.][0-9 ]{2} (GMT|UTC)", fullmatch=True
+    )
+)
+@example("Sun, 06 Nov 1994 08:49:60 GMT")
+@example("Sun,  6 Nov 1994 08:49:37 GMT")
+@example("Sun, 31 Nov 1994 08:49:37 GMT")
+def test_the_usual_form_of_a_time_is_read_as_any_form(text: str) -> None:
+    moment = http_date(text)
+    expected = None if moment is None else f"{moment.replace(tzinfo=None).isoformat()}Z"
+    assert header_time(text) == expected
 
 
 def test_times_of_headers_are_remembered_in_bounded_memory() -> None:
