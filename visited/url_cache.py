@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from itertools import filterfalse, islice
 
 from visited.bits.memory import ALLOCATION_UNIT_BYTES
 
@@ -45,20 +45,19 @@ class UrlCache:
         fresh = self._fresh
         if fresh.issuperset(urls):
             return []
-        return [url for url in urls if url not in fresh]
+        return list(filterfalse(fresh.__contains__, urls))
 
     def absent(self, urls: Iterable[str]) -> list[str]:
-        recent = self._urls
-        return [url for url in urls if url not in recent]
+        return list(filterfalse(self._urls.__contains__, urls))
 
-    def see(self, due: Collection[str], absent: list[str]) -> None:
+    def see(self, due: dict[str, None], absent: list[str]) -> None:
         """Note that the distinct URLs of a batch that were due were seen; those that were `absent`, for the first
         time."""
         recent = self._urls
         if len(absent) < len(due):
             for url in due:
                 recent.pop(url, None)
-        recent.update(dict.fromkeys(due))
+        recent.update(due)
         self._fresh.update(due)
         if len(self._fresh) > self._lag:
             self._fresh.clear()
