@@ -1,5 +1,6 @@
 """onceover search"""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,10 +8,12 @@ import click
 import msgspec
 
 from crawler.cli.operate.export_output import remark, remark_damage
-from crawler.cli.operate.options import as_json, bytes_progress, directory, named_path, note_elsewhere
+from crawler.cli.operate.options import as_json, bytes_progress, directory, named_path
+from crawler.cli.options import duration_of
 from crawler.cli.run.streams import say_result, while_read
 from crawler.disk.directory import CrawlDirectory
 from crawler.export.aside import ensure_apart
+from crawler.operate.missing import notes_of_missing
 from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.search.forms import Found, Hit, Marks
 from crawler.search.searching import Search
@@ -28,8 +31,22 @@ from crawler.status import number_of
 @click.option(
     "--index", type=named_path, metavar="FILE", help="The file of the index, instead of search.sqlite in DIR."
 )
+@click.option(
+    "--within",
+    callback=duration_of,
+    metavar="TIME",
+    help="After this time, such as 30s, search what was read so far. The next search reads on.",
+)
 @as_json
-def search(directory: Path, words: tuple[str, ...], limit: int, skip: int, index: Path | None, as_json: bool) -> None:
+def search(
+    directory: Path,
+    words: tuple[str, ...],
+    limit: int,
+    skip: int,
+    index: Path | None,
+    within: float | None,
+    as_json: bool,
+) -> None:
     """Search the pages of the crawl in DIR by their words. The crawl may run.
 
     A page must have each WORD, in its title, its text or the path of its URL. Also: "two words" one after the other,
@@ -39,11 +56,11 @@ def search(directory: Path, words: tuple[str, ...], limit: int, skip: int, index
     if not CrawlDirectory(directory).path.is_dir():
         raise no_crawl(directory)
     refuse_without_configuration(directory)
-    note_elsewhere(directory)
     if index is not None:
         ensure_apart(index, directory)
     from crawler.read.content.reading import read_content  # noqa: PLC0415 - takes a while to import
 
+    until = None if within is None else time.monotonic() + within
     with bytes_progress("of records read") as on_progress:
         searching = Search(
             directory,
@@ -52,11 +69,13 @@ def search(directory: Path, words: tuple[str, ...], limit: int, skip: int, index
             on_progress=on_progress,
             on_damage=remark_damage,
             say=remark,
+            goes_on=lambda: until is None or time.monotonic() < until,
         )
         try:
             found = searching.find(" ".join(words), limit=limit, skip=skip)
         except BadQuery as error:
             raise click.UsageError(str(error)) from error
+    found = msgspec.structs.replace(found, notes=[*notes_of_missing(directory), *found.notes])
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
@@ -74,6 +93,8 @@ def _lines(number: int, hit: Hit) -> Iterator[str]:
     yield f"{number}. {title}"
     if hit.title:
         yield f"   {hit.url}"
+    if hit.later_failure is not None:
+        yield f"   as of {hit.fetched_at}; the last visit got: {hit.later_failure}"
     if hit.excerpt:
         yield f"   {_emphasized(hit.excerpt, hit.excerpt_marks)}"
 

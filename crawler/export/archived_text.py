@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from crawler.export.archived_pages import page_of_capture
-from crawler.export.captures import MAX_RECORD_BYTES, Captures, RevisitedCaptures
+from crawler.export.captures import MAX_RECORD_BYTES, FindsCaptures, RevisitedCaptures
 from crawler.page import WITH_DOCUMENT, Content, Page, PageRecord, Wanted
 from crawler.protocols import ContentReading
 from crawler.read.html.lexbor import lexbor_extractor
@@ -19,7 +19,7 @@ _BOTH: Final = Wanted(text=True, markdown=True)
 class ArchivedText:
     """Reads the text of each page from the archive. One page is in memory at a time."""
 
-    def __init__(self, directory: Path, captures: Captures, read_content: ContentReading) -> None:
+    def __init__(self, directory: Path, captures: FindsCaptures, read_content: ContentReading) -> None:
         self._captures = captures
         self._revisited = RevisitedCaptures(directory, captures)
         self._extractor = lexbor_extractor()

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 import msgspec
 
@@ -15,6 +15,7 @@ from crawler.page.digests import key_of
 from crawler.write.cdxj.heads import END, capture_of
 from crawler.write.cdxj.lines import moment_of, parse
 from crawler.write.cdxj.making import OPEN, index_of
+from crawler.write.gzip_members import GzipMember
 from crawler.write.warc_reader import Capture, captures_at
 
 _log = logging.getLogger(__name__)
@@ -29,6 +30,13 @@ class Location(msgspec.Struct, frozen=True, gc=False):
     """From the directory of the crawl on; absolute for a file elsewhere."""
     offset: int
     length: int
+
+
+class FindsCaptures(Protocol):
+    """Knows where an archive has pages."""
+
+    def find_all(self, url: str, fetched_at: str, /) -> Iterator[Location]:
+        """All captures of a URL in that second, the last first."""
 
 
 class Captures:
@@ -58,7 +66,7 @@ class Captures:
     def find_all(self, url: str, fetched_at: str, /) -> Iterator[Location]:
         """All captures of a URL in that second, the last first."""
         query = "SELECT file, offset, length FROM capture WHERE key = ? ORDER BY file DESC, offset DESC"
-        for file, offset, length in self._store.execute(query, (key_of(f"{moment_of(fetched_at)} {url}"),)):
+        for file, offset, length in self._store.execute(query, (capture_key(url, moment_of(fetched_at)),)):
             yield Location(self._names[file], offset, length)
 
     def _read(self, archive: Archive, say: Callable[[str], None]) -> None:
@@ -66,20 +74,10 @@ class Captures:
         path, index = archive.final_path, index_of(archive.path)
         is_own = path.is_relative_to(self._directory)
         self._names.append(str(path.relative_to(self._directory) if is_own else path.absolute()))
-        entries = self._entries(index, number) if index.exists() else _captures(archive, number, say)
+        entries = entries_of(index) if index.exists() else _entries(archive, say)
         with suppress(ArchiveGone):  # then it has no page any more
-            self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", entries)
-
-    def _entries(self, index: Path, number: int) -> Iterator[tuple[int, int, int, int]]:
-        with index.open("rb") as lines:
-            for at, line in enumerate(lines, 1):
-                if line.startswith(b"!") or not line.endswith(b"\n"):
-                    continue
-                try:
-                    _, moment, entry = parse(line)
-                    yield key_of(f"{moment[:14]} {entry.url}"), number, *entry.place()
-                except ValueError as error:
-                    _log.warning("%s: line %d is not an entry of a CDXJ index and was skipped: %s", index, at, error)
+            rows = ((key, number, offset, length) for key, offset, length in entries)
+            self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", rows)
 
     def __enter__(self) -> Self:
         return self
@@ -88,18 +86,41 @@ class Captures:
         self._store.close()
 
 
-def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iterator[tuple[int, int, int, int]]:
+def capture_key(url: str, moment: str) -> int:
+    """The key of a capture. `moment` has the digits of a date, as `moment_of` gives them."""
+    return key_of(f"{moment} {url}")
+
+
+def entries_of(index: Path) -> Iterator[tuple[int, int, int]]:
+    """The captures in a CDXJ file: the key of each, its offset and its length. Raises `OSError`."""
+    with index.open("rb") as lines:
+        for at, line in enumerate(lines, 1):
+            if line.startswith(b"!") or not line.endswith(b"\n"):
+                continue
+            try:
+                _, moment, entry = parse(line)
+                yield capture_key(entry.url, moment[:14]), *entry.place()
+            except ValueError as error:
+                _log.warning("%s: line %d is not an entry of a CDXJ index and was skipped: %s", index, at, error)
+
+
+def entry_of(member: GzipMember) -> tuple[int, int, int] | None:
+    """The same of a record in a WARC file; None if it is no capture."""
+    found = capture_of(member.content)
+    if found is None:
+        return None
+    return capture_key(found.url, moment_of(found.date)), member.start, member.end - member.start
+
+
+def _entries(archive: Archive, say: Callable[[str], None]) -> Iterator[tuple[int, int, int]]:
     say(f"{archive.path} has no index (.cdxj), so it is read")
-    for member, _ in members_of(archive, say):
-        found = capture_of(member.content)
-        if found is not None:
-            yield key_of(f"{moment_of(found.date)} {found.url}"), number, member.start, member.end - member.start
+    return filter(None, (entry_of(member) for member, _ in members_of(archive, say)))
 
 
 class RevisitedCaptures:
     """Reads captures where the index of an archive says that they are."""
 
-    def __init__(self, directory: Path, captures: Captures) -> None:
+    def __init__(self, directory: Path, captures: FindsCaptures) -> None:
         """`directory` is that of the `captures`."""
         self._directory = directory
         self._captures = captures

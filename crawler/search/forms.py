@@ -13,6 +13,9 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """Of its record."""
     url: str
     fetched_at: str | None
+    """When the page was as it is shown."""
+    later_failure: str | None
+    """What the last visit got instead of the page: a status, or the kind of failure. None if it is shown as of then."""
     title: str
     title_marks: Marks
     excerpt: str
@@ -32,6 +35,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """How many pages were searched."""
     with_text: int
     """Of how many of these the crawl has a text."""
+    read_bytes: int
+    """How much of the records was read before the search."""
+    records_bytes: int
+    """How large the records are. If less was read, the same search finds more later."""
     hits: list[Hit]
     notes: list[str]
     """What the result lacks."""

@@ -1,34 +1,34 @@
 """Brings the index of a crawl up to date with its records."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from hashlib import blake2b
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final
 
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
 from crawler.export.archived_text import ArchivedText, may_have_text
-from crawler.export.archives import archives_of
-from crawler.export.captures import Captures
 from crawler.export.snapshot import OnDamage, RecordFile, take_snapshot
-from crawler.export.wacz.packing import earlier_archives
 from crawler.page import PageRecord, Wanted, counts_as_page
+from crawler.politeness.pace import TRANSIENT_STATUSES
 from crawler.protocols import ContentReading
+from crawler.search.archive import tail_of
 from crawler.search.index import IndexedFile, IndexedPage, SearchIndex
 
 _TEXT: Final = Wanted(text=True)
 _RECORDS: Final = 1000
 _BYTES: Final = 16_000_000
 """After so many records or bytes a transaction ends."""
-_TAIL_BYTES: Final = 4096
+
+
+class _ArchiveNeeded(Exception):
+    """The archive must be brought up to date, and then the record read again."""
 
 
 class Gathering:
-    """Reads records into an index. As a context it closes what it has opened of the archive."""
+    """Reads records into an index, and what these lack from the archive."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Gathering:
         say: Callable[[str], None],
     ) -> None:
         """`earlier`: crawls with which the archive was compared, and folders of WARC files. `say` is told which
-        files of the archive must be read, because they have no index."""
+        files of the archive must be read, because they have no index, and what is damaged."""
         self._directory = directory
         self._index = index
         self._earlier = earlier
@@ -49,16 +49,10 @@ class Gathering:
         self._on_damage = on_damage
         self._say = say
         self._decoder = msgspec.json.Decoder(PageRecord)
-        self._opened = ExitStack()
-        self._archive: ArchivedText | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._opened.__exit__(kind, error, trace)
+        self._archive = index.archive(directory)
+        self._needs_archive = False
+        self._lacks_files = False
+        self._texts: ArchivedText | None = None
 
     def bring_up_to_date(self) -> Iterator[tuple[int, int]]:
         """Read what is not in the index yet of the records that there are now. Yields after each transaction how many
@@ -72,6 +66,8 @@ class Gathering:
             with suppress(FileNotFoundError), (self._directory / file.name).open("rb") as lines:  # pruned meanwhile
                 yield from ((done + read, size) for read in self._read_file(file, lines))
             done += file.size
+        if self._index.count_awaiting():
+            yield from ((done, size) for _ in self._read_awaited())
 
     def _drop_gone(self, indexed: Mapping[str, IndexedFile], present: set[str]) -> None:
         """Forget the pages of files that were deleted, or that are others now up to where they were read."""
@@ -83,7 +79,7 @@ class Gathering:
 
     def _is_as_read(self, name: str, file: IndexedFile) -> bool:
         with suppress(FileNotFoundError), (self._directory / name).open("rb") as lines:
-            return _tail(lines, file.read) == file.tail
+            return tail_of(lines, file.read) == file.tail
         return False
 
     def _read_file(self, file: RecordFile, lines: BinaryIO) -> Iterator[int]:
@@ -92,9 +88,11 @@ class Gathering:
                 # Another process may have read on since.
                 indexed = self._index.file(file.name)
                 read = self._read_some(file, lines, indexed)
-                self._index.note_read(indexed, read, _tail(lines, read))
+                self._index.note_read(indexed, read, tail_of(lines, read))
             yield read
-            if read == indexed.read or read >= file.size:
+            if self._needs_archive and self._texts is None:
+                yield from (read for _ in self._open_archive())
+            elif read == indexed.read or read >= file.size:
                 return
 
     def _read_some(self, file: RecordFile, lines: BinaryIO, indexed: IndexedFile) -> int:
@@ -106,53 +104,84 @@ class Gathering:
             if at + len(line) > file.size or not line.endswith(b"\n"):
                 break
             try:
-                self._add(self._decoder.decode(line), indexed)
+                self._add(self._decoder.decode(line), indexed, at)
             except UNREADABLE as error:
                 self._on_damage(file.name, at, str(error))
+            except _ArchiveNeeded:
+                self._needs_archive = True
+                break
             at += len(line)
             if at - indexed.read >= _BYTES:
                 break
         return at
 
-    def _add(self, record: PageRecord, file: IndexedFile) -> None:
-        """Put a page into the index; take it out if the server no longer has it."""
-        if record.status is None or record.status == HTTPStatus.NOT_MODIFIED or record.fetched_at is None:
-            return  # nothing new is known of the page
-        if self._index.is_newer(record.url, record.fetched_at):
+    def _add(self, record: PageRecord, file: IndexedFile, at: int) -> None:
+        """Put a page into the index, whose record is there in a file; take it out if the server no longer has it. After
+        a failure that may pass, its last good visit stays."""
+        if record.fetched_at is None or self._index.is_newer(record.url, record.fetched_at):
+            return
+        if record.status == HTTPStatus.NOT_MODIFIED:
+            self._index.note_failure(record.url, record.fetched_at, None)
             return
         if not counts_as_page(record):
+            if record.state == "failed" or record.status is None or record.status in TRANSIENT_STATUSES:
+                self._index.note_failure(record.url, record.fetched_at, _failure(record))
+            else:
+                self._index.drop(record.url)
+            return
+        text = self._archived_text(record) if record.main_text is None else record.main_text
+        if text == "" and not record.title:
             self._index.drop(record.url)
             return
-        text = record.main_text
-        if text is None:
-            text = self._archived_text(record)
-        if text or record.title:
-            page = IndexedPage(
-                number=record.number,
-                url=record.url,
-                fetched_at=record.fetched_at,
-                title=record.title or "",
-                text=text,
-            )
-            self._index.put(page, file)
-        else:
-            self._index.drop(record.url)
+        page = IndexedPage(
+            number=record.number,
+            url=record.url,
+            fetched_at=record.fetched_at,
+            title=record.title or "",
+            text=text or "",
+            awaits=at if text is None else None,
+        )
+        self._index.put(page, file)
 
-    def _archived_text(self, record: PageRecord) -> str:
+    def _archived_text(self, record: PageRecord) -> str | None:
+        """The text of a page; None if a file that may have it can't be read now."""
         if not may_have_text(record):
             return ""
-        if self._archive is None:
-            earlier = (archive for place in self._earlier for archive in earlier_archives(place))
-            archives = [*earlier, *archives_of(self._directory, None)]  # of several with a page, the last one counts
-            captures = self._opened.enter_context(Captures(self._directory, archives, self._say))
-            self._archive = ArchivedText(self._directory, captures, self._read_content)
-        found = self._archive.read(record, _TEXT)
+        if self._texts is None:
+            raise _ArchiveNeeded
+        try:
+            found = self._texts.read(record, _TEXT)
+        except OSError as error:
+            self._archive.note_unread(error)
+            return None
+        if found is None and self._lacks_files:
+            return None
         return "" if found is None else found.text or ""
 
+    def _open_archive(self) -> Iterator[None]:
+        yield from self._archive.bring_up_to_date(self._earlier, self._say)
+        self._lacks_files = bool(self._archive.unread())
+        self._texts = ArchivedText(self._directory, self._archive, self._read_content)
 
-def _tail(lines: BinaryIO, end: int) -> bytes:
-    """The digest of what is before a place. A file that was cut after a crash, or written anew, has something else
-    there, although it may be longer by now."""
-    start = max(0, end - _TAIL_BYTES)
-    lines.seek(start)
-    return blake2b(lines.read(end - start), digest_size=16).digest()
+    def _read_awaited(self) -> Iterator[None]:
+        """Read the texts that could not be read before, if a file of the archive is readable again."""
+        unread = self._archive.unread()
+        if self._texts is None:
+            yield from self._open_archive()
+        if not unread.keys() - self._archive.unread().keys():
+            return
+        after, upto, places = 0, self._index.last_page(), [(0, "", 0)]
+        while places:
+            with self._index.changing():
+                places = self._index.awaiting(after, upto, _RECORDS)
+                for after, name, at in places:  # noqa: B007
+                    with suppress(FileNotFoundError), (self._directory / name).open("rb") as lines:  # pruned meanwhile
+                        lines.seek(at)
+                        with suppress(*UNREADABLE):
+                            self._add(self._decoder.decode(lines.readline()), self._index.file(name), at)
+            yield
+
+
+def _failure(record: PageRecord) -> str:
+    """What a visit got that failed."""
+    return str(record.status) if record.status in TRANSIENT_STATUSES else record.reason or record.state

@@ -10,17 +10,17 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from crawler.files.content import BESIDE_SQLITE
+from crawler.search.archive import ARCHIVE_SCHEMA, IndexedArchive
 from crawler.search.excerpts import BEGIN, END, Excerpts, marked
 from crawler.search.forms import Hit
+from crawler.search.transactions import changing
 from crawler.search.words import TOKENIZER, Query, separated
 
 _ELSEWHERE: Final = "move it away, or name another file with --index"
 _OURS: Final = 0x6F6E6365  # `application_id` of the file
-_VERSION: Final = 3
+_VERSION: Final = 4
 _WAIT_S: Final = 1.0
 """SQLite waits so long in one piece, and then no signal interrupts it."""
-_MOST_WAITS: Final = 60
-"""So many times a process waits for another one that gets no further."""
 _UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), " ")
 """Control characters: two of them mark words, SQLite ends a text at another, and terminals obey some. And lone
 surrogates, which UTF-8 can't encode."""
@@ -29,11 +29,13 @@ _WEIGHTS: Final = "8.0, 2.0, 1.0"
 _SCHEMA: Final = f"""
 CREATE TABLE IF NOT EXISTS page (
     id INTEGER PRIMARY KEY, url TEXT UNIQUE NOT NULL, host TEXT NOT NULL, number INTEGER NOT NULL,
-    fetched_at TEXT NOT NULL, file INTEGER NOT NULL, has_text INTEGER NOT NULL);
+    fetched_at TEXT NOT NULL, failure TEXT, file INTEGER NOT NULL, has_text INTEGER NOT NULL, awaits INTEGER);
 CREATE INDEX IF NOT EXISTS page_by_file ON page (file);
+CREATE INDEX IF NOT EXISTS page_awaiting ON page (id) WHERE awaits IS NOT NULL;
 CREATE TABLE IF NOT EXISTS file (
     id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, read INTEGER NOT NULL, tail BLOB NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, path, text, tokenize = "{TOKENIZER}");
+{ARCHIVE_SCHEMA}
 PRAGMA application_id = {_OURS};
 PRAGMA user_version = {_VERSION}
 """
@@ -61,6 +63,8 @@ class IndexedPage(msgspec.Struct, frozen=True, kw_only=True):
     fetched_at: str
     title: str
     text: str
+    awaits: int | None
+    """Where its record is in the file, if the archive could not be read for its text."""
 
 
 class SearchIndex:
@@ -102,7 +106,7 @@ class SearchIndex:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             if not tables:
-                with _changing(database):
+                with changing(database):
                     for statement in _SCHEMA.split(";"):
                         database.execute(statement)
         except BaseException:
@@ -110,9 +114,13 @@ class SearchIndex:
             raise
         return database
 
+    def archive(self, directory: Path) -> IndexedArchive:
+        """What it knows of the archive of the crawl in a directory."""
+        return IndexedArchive(directory, self._database, self.changing)
+
     def changing(self) -> AbstractContextManager[None]:
         """A transaction. It waits for those of other processes, as long as these get on."""
-        return _changing(self._database)
+        return changing(self._database)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -152,13 +160,24 @@ class SearchIndex:
         row = self._database.execute("SELECT fetched_at FROM page WHERE url = ?", (url,)).fetchone()
         return row is not None and str(row[0]) > fetched_at
 
+    def note_failure(self, url: str, fetched_at: str, failure: str | None) -> None:
+        """Note why a later visit of a page got nothing; None if it found the page unchanged."""
+        self._database.execute(
+            "UPDATE page SET failure = ? WHERE url = ? AND fetched_at <= ?", (failure, url, fetched_at)
+        )
+
     def put(self, page: IndexedPage, file: IndexedFile) -> None:
         """Add a page, or replace it."""
+        query = "SELECT failure FROM page WHERE url = ? AND fetched_at = ?"  # if its text is there at last
+        (failure,) = self._database.execute(query, (page.url, page.fetched_at)).fetchone() or (None,)
         self.drop(page.url)
         parts = urlsplit(page.url)
-        values = (page.url, (parts.hostname or "").rstrip("."), page.number, page.fetched_at, file.id, bool(page.text))
+        host = (parts.hostname or "").rstrip(".")
+        values = page.url, host, page.number, page.fetched_at, failure, file.id, bool(page.text), page.awaits
         made = self._database.execute(
-            "INSERT INTO page (url, host, number, fetched_at, file, has_text) VALUES (?, ?, ?, ?, ?, ?)", values
+            "INSERT INTO page (url, host, number, fetched_at, failure, file, has_text, awaits) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
         )
         path = unquote(f"{parts.path} {parts.query}")
         words = (separated(each.translate(_UNWANTED)) for each in (page.title, path, page.text))
@@ -172,6 +191,24 @@ class SearchIndex:
         if row is not None:
             self._database.execute("DELETE FROM words WHERE rowid = ?", row)
             self._database.execute("DELETE FROM page WHERE id = ?", row)
+
+    def last_page(self) -> int:
+        """The highest place of a page, so far."""
+        (last,) = self._database.execute("SELECT coalesce(max(id), 0) FROM page").fetchone()
+        return int(last)
+
+    def awaiting(self, after: int, upto: int, limit: int) -> list[tuple[int, str, int]]:
+        """The pages between two places whose texts could not be read: their places, the files of their records, and
+        where these are there."""
+        return self._database.execute(
+            "SELECT page.id, name, awaits FROM page JOIN file ON file.id = page.file "
+            "WHERE awaits IS NOT NULL AND page.id > ? AND page.id <= ? ORDER BY page.id LIMIT ?",
+            (after, upto, limit),
+        ).fetchall()
+
+    def count_awaiting(self) -> int:
+        (count,) = self._database.execute("SELECT count(*) FROM page WHERE awaits IS NOT NULL").fetchone()
+        return int(count)
 
     def counts(self) -> tuple[int, int]:
         """How many pages it has, and of how many of these a text."""
@@ -193,12 +230,12 @@ class SearchIndex:
 
     def _hit(self, query: Query, place: int, rank: float, excerpts: Excerpts) -> Hit:
         found = self._database.execute(
-            "SELECT number, url, fetched_at, text, highlight(words, 0, ?, ?) "
+            "SELECT number, url, fetched_at, failure, text, highlight(words, 0, ?, ?) "
             "FROM words JOIN page ON page.id = words.rowid WHERE words MATCH ? AND words.rowid = ?",
             (BEGIN, END, query.match, place),
         ).fetchone()
         match found and (*found, rank):
-            case int(number), str(url), str(fetched_at), str(text), str(title), float(rank):
+            case int(number), str(url), str(fetched_at), str() | None as failure, str(text), str(title), float(rank):
                 pass
             case _:
                 raise sqlite3.DatabaseError(f"page {place} of the index is damaged")
@@ -208,38 +245,13 @@ class SearchIndex:
             number=number,
             url=url,
             fetched_at=fetched_at,
+            later_failure=failure,
             title=title,
             title_marks=title_marks,
             excerpt=excerpt,
             excerpt_marks=excerpt_marks,
             score=-rank,
         )
-
-
-@contextmanager
-def _changing(database: sqlite3.Connection) -> Iterator[None]:
-    _begin(database)
-    try:
-        yield
-    except BaseException:
-        with suppress(sqlite3.Error):
-            database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
-
-
-def _begin(database: sqlite3.Connection) -> None:
-    waits, commits = 0, -1
-    while True:
-        try:
-            database.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waits == _MOST_WAITS:
-                raise
-        else:
-            return
-        (now,) = database.execute("PRAGMA data_version").fetchone()
-        waits, commits = (waits + 1, commits) if now == commits else (0, now)
 
 
 def _within(query: Query) -> tuple[str, Sequence[str]]:

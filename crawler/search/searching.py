@@ -1,8 +1,9 @@
 """Searches a crawl: brings its index up to date, then asks it."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,10 @@ from crawler.search.forms import Found
 from crawler.search.gathering import Gathering
 from crawler.search.index import IndexRefused, SearchIndex, delete_index, is_damage
 from crawler.search.words import Query, read_query
-from crawler.status import number_of
+from crawler.status import number_of, size
+
+_MOST_NAMED: Final = 5
+"""So many files that can't be read are named."""
 
 OnProgress = Callable[[int, int], None]
 """Called with how many bytes of records were read, and how many there are."""
@@ -33,15 +37,17 @@ class Search:
         on_progress: OnProgress,
         on_damage: OnDamage,
         say: Callable[[str], None],
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         """`index` is the file of the index, which is made if it is missing. `say` is told what a person may want to
-        know while records are read."""
+        know while records are read. Once `goes_on` says no, what was read so far is searched."""
         self._directory = directory
         self._index = index
         self._read_content = read_content
         self._on_progress = on_progress
         self._on_damage = on_damage
         self._say = say
+        self._goes_on = goes_on
 
     def find(self, text: str, *, limit: int, skip: int = 0) -> Found:
         """The best pages for a query, without the first `skip`. Raises `BadQuery`, `IndexRefused`, `DirectoryRefused`,
@@ -63,32 +69,60 @@ class Search:
             return self._find(text, query, limit, skip)
 
     def _find(self, text: str, query: Query, limit: int, skip: int) -> Found:
+        read = total = 0
         with SearchIndex(self._index) as index:
             gathering = Gathering(
                 self._directory,
                 index,
-                earlier=compared_with(CrawlDirectory(self._directory)),
+                earlier=self._earlier(),
                 read_content=self._read_content,
                 on_damage=self._on_damage,
                 say=self._say,
             )
-            with gathering:
-                for done, size in gathering.bring_up_to_date():
-                    self._on_progress(done, size)
+            for read, total in gathering.bring_up_to_date():
+                self._on_progress(read, total)
+                if not self._goes_on():
+                    break
+            else:
+                read = total
             with index.reading():
                 pages, hits = index.find(query, limit=limit, skip=skip)
                 searched, with_text = index.counts()
+                awaiting, unread = index.count_awaiting(), index.archive(self._directory).unread()
+        notes = [*_reading(read, total), *_awaiting(awaiting, unread), *_lacking(searched - awaiting, with_text)]
         return Found(
             query=text,
             pages=pages,
             searched=searched,
             with_text=with_text,
+            read_bytes=read,
+            records_bytes=total,
             hits=hits,
-            notes=_notes(searched, with_text),
+            notes=notes,
         )
 
+    def _earlier(self) -> Sequence[Path]:
+        try:
+            return compared_with(CrawlDirectory(self._directory))
+        except OSError as error:
+            self._say(f"an earlier crawl can't be read: {error}")
+            return ()
 
-def _notes(searched: int, with_text: int) -> list[str]:
+
+def _reading(read: int, total: int) -> list[str]:
+    if read == total:
+        return []
+    return [f"{size(read)} of {size(total)} of records were read so far; the same search goes on from there"]
+
+
+def _awaiting(pages: int, unread: Mapping[str, str]) -> list[str]:
+    if pages == 0:
+        return []
+    what = f"of {number_of(pages, 'page')} only title and path were searched"
+    return [f"{what} as long as {name} can't be read ({why})" for name, why in islice(unread.items(), _MOST_NAMED)]
+
+
+def _lacking(searched: int, with_text: int) -> list[str]:
     if searched == 0 or 2 * with_text >= searched:
         return []
     lacking = number_of(searched - with_text, "page")

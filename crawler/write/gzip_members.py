@@ -101,8 +101,10 @@ def members(
     is_ours: Callable[[bytes], bool],
     may_follow: Callable[[bytes, bytes], bool] = lambda *_: True,
     max_bytes: int,
+    start: int = 0,
 ) -> Iterator[GzipMember | Stretch]:
-    """The intact members of a file, with at most `max_bytes` of the content of each; and the damaged stretches.
+    """The intact members of a file from a byte on, with at most `max_bytes` of the content of each; and the damaged
+    stretches.
 
     After damage, a member counts only if `is_ours` accepts the first 512 KiB of its content: damaged data may contain
     other gzip members, for example if a page is an archive itself. Behind what may be the beginning of a member that a
@@ -111,7 +113,7 @@ def members(
     position of the file meanwhile.
     """
     size = os.fstat(file.fileno()).st_size
-    start, last = 0, None
+    last = None
     while start < size:
         start, torn, found = yield from members_from(file, start, max_bytes)
         last = last if found is None else found

@@ -63,7 +63,21 @@ async def test_a_crawl_is_searched_by_the_words_of_its_pages(tmp_path: Path, kee
     assert ended.out == "1. Red shoes\n   http://shop.test/red\n   Shoes of red leather, made by hand.\n"
     assert_told(search(crawled, "nothing"), COMPLETE, "no page has this; 4 pages were searched")
     assert_told(search(crawled, "--skip", "9", "red"), COMPLETE, "no further page has this")
+    assert_told(search(crawled, "--within", "1h", "leather"), COMPLETE, "1 to 1 of 1 page")
+    assert_told(search(crawled, "--within", "soon", "leather"), USAGE, "expected a duration")
     assert_sound(crawled)
+
+
+async def test_a_page_that_fails_for_a_while_is_found_as_it_was(tmp_path: Path) -> None:
+    down = page(b"<p>red shoes are down", HTML, status=b"500 Internal Server Error")
+    failing: set[str] = set()
+    async with raw_server(lambda seen: [down] if seen.target in failing else answer(seen)) as server:
+        crawled = await crawl(server, tmp_path / "crawl", frontier__max_attempts=1)
+        failing.add("/red")
+        assert_told(await asyncio.to_thread(onceover, "recrawl", crawled, cwd=tmp_path), COMPLETE)
+        await crawl(server, tmp_path / "crawl", frontier__max_attempts=1)
+    ended = search(crawled, "leather")
+    assert re.search(r"\n   as of \S+Z; the last visit got: 500\n   Shoes of red leather", ended.out)
 
 
 async def test_a_crawl_is_searched_while_it_runs(tmp_path: Path) -> None:

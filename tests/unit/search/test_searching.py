@@ -1,10 +1,12 @@
 """The index of a search follows the records of a crawl."""
 
+import errno
+import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 import msgspec
 import pytest
@@ -16,6 +18,7 @@ from crawler.search.forms import Found
 from crawler.search.index import IndexRefused, SearchIndex
 from crawler.search.searching import Search
 from crawler.search.words import read_query
+from crawler.write.gzip_members import GzipMember, Stretch, members
 from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.export.written import record, write_crawl
 from tests.unit.write.samples import page
@@ -30,7 +33,13 @@ class Searched:
         self.told: list[str] = []
 
     def find(
-        self, query: str, *, limit: int = 10, skip: int = 0, on_progress: Callable[..., None] | None = None
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        skip: int = 0,
+        on_progress: Callable[..., None] | None = None,
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> Found:
         search = Search(
             self.directory,
@@ -39,6 +48,7 @@ class Searched:
             on_progress=on_progress or (lambda *_: None),
             on_damage=lambda file, at, _: self.told.append(f"{file} {at}"),
             say=self.told.append,
+            goes_on=goes_on,
         )
         return search.find(query, limit=limit, skip=skip)
 
@@ -120,15 +130,33 @@ def test_a_damaged_line_is_told_and_skipped(crawl: Searched) -> None:
         (visit(9, url="http://h1.test/1", second=1, status=404), []),
         (visit(9, url="http://h1.test/1", second=1, status=301), []),
         (visit(9, url="http://h1.test/1", second=1, status=304), [1]),
-        (visit(9, url="http://h1.test/1", second=1, status=None, state="failed"), [1]),
+        (visit(9, url="http://h1.test/1", second=1, status=None, state="failed", reason="timeout"), [1]),
+        (visit(9, url="http://h1.test/1", second=1, status=503, state="failed", reason="http"), [1]),
+        (visit(9, "red", url="http://h1.test/1", second=1, state="failed", reason="body-too-slow"), [1]),
         (visit(9, "red, but long ago", url="http://h1.test/1", fetched_at="2026-01-01T00:00:00.000Z"), [1]),
     ],
-    ids=["changed", "gone", "moved", "unchanged", "failed", "earlier"],
+    ids=["changed", "gone", "moved", "unchanged", "failed", "down", "half", "earlier"],
 )
 def test_the_last_visit_of_a_page_counts(crawl: Searched, later: PageRecord, numbers: list[int]) -> None:
     assert crawl.numbers("red") == [1]
     crawl.append(later)
     assert crawl.numbers("red") == numbers
+
+
+def test_a_page_whose_last_visit_failed_is_shown_as_it_was(crawl: Searched) -> None:
+    def failures() -> list[tuple[str | None, str | None]]:
+        return [(hit.fetched_at, hit.later_failure) for hit in crawl.find("red").hits]
+
+    known: dict[str, Any] = {"url": "http://h1.test/1", "state": "failed"}
+    good = "2026-11-20T18:38:00.000Z"
+    crawl.append(visit(9, second=2, status=503, **known), visit(9, second=1, status=None, reason="dns", **known))
+    assert failures() == [(good, "dns")]
+    crawl.append(visit(9, second=3, status=500, reason="http", **known))
+    assert failures() == [(good, "500")]
+    crawl.append(visit(9, second=4, status=304, url="http://h1.test/1"))
+    assert failures() == [(good, None)]
+    crawl.append(visit(9, second=5, status=500, **known), visit(9, "red", second=6, url="http://h1.test/1"))
+    assert failures() == [("2026-11-20T18:38:06.000Z", None)]
 
 
 def test_pages_of_deleted_records_are_not_found(crawl: Searched) -> None:
@@ -315,6 +343,17 @@ def test_an_interrupted_search_goes_on_where_it_was(tmp_path: Path) -> None:
     assert places == sorted({*places})  # nothing was read twice
 
 
+def test_what_was_read_in_time_is_searched_and_the_next_search_reads_on(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(number, "shoes") for number in range(2500)]))
+    found = [crawl.find("shoes", goes_on=lambda: False) for _ in range(3)]
+    assert [each.pages for each in found] == [1000, 2000, 2500]
+    assert 0 < found[0].read_bytes < found[1].read_bytes < found[2].records_bytes
+    assert found[2].read_bytes == found[0].records_bytes
+    [note] = found[0].notes
+    assert note.endswith("of records were read so far; the same search goes on from there")
+    assert found[2].notes == []
+
+
 def test_two_may_search_at_once(tmp_path: Path) -> None:
     crawl = Searched(write_crawl(tmp_path / "crawl", [visit(number, "shoes") for number in range(2500)]))
     found: list[int] = []
@@ -332,7 +371,7 @@ def test_a_process_waits_for_another_one_that_gets_on(
     crawl: Searched, monkeypatch: pytest.MonkeyPatch, commits: int
 ) -> None:
     monkeypatch.setattr("crawler.search.index._WAIT_S", 0.0)
-    monkeypatch.setattr("crawler.search.index._MOST_WAITS", 1)
+    monkeypatch.setattr("crawler.search.transactions._MOST_WAITS", 1)
     crawl.find("shoes")
     left = commits
 
@@ -363,22 +402,122 @@ def test_a_process_waits_for_another_one_that_gets_on(
                 crawl.find("shoes")
 
 
-async def test_a_text_that_records_lack_is_read_from_the_archive(tmp_path: Path) -> None:
-    sink = WarcSink(tmp_path / "crawl" / "warc", WarcOptions())
-    records = []
-    for number, body in enumerate((b"<nav>menu</nav><main><p>Red shoes of leather", b"<p>Blue shoes"), 1):
+class Archived(Searched):
+    """A crawl whose texts are in the archive alone. As a context it closes that."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(write_crawl(directory, []))
+        self._sink = WarcSink(directory / "warc", WarcOptions())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._sink.aclose()
+
+    async def fetch(self, number: int, body: bytes) -> None:
         found = page(number, body)
-        records.append(visit(number, url=found.url, fetched_at=rfc3339(found.fetched_at)))
-        await sink.write(found, records[-1])
-    await sink.aclose()
-    crawl = Searched(write_crawl(tmp_path / "crawl", records))
+        fetched = visit(number, url=found.url, fetched_at=rfc3339(found.fetched_at))
+        await self._sink.write(found, fetched)
+        self.append(fetched)
+
+
+async def test_a_text_that_records_lack_is_read_from_the_archive(tmp_path: Path) -> None:
+    async with Archived(tmp_path / "crawl") as crawl:
+        await crawl.fetch(1, b"<nav>menu</nav><main><p>Red shoes of leather")
+        await crawl.fetch(2, b"<p>Blue shoes")
     [hit] = crawl.find("leather").hits
     assert hit.excerpt == "Red shoes of leather"
     assert crawl.find("shoes").notes == []
 
 
+async def test_of_an_archive_only_what_is_new_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+
+    def noting(file: BinaryIO, *, start: int, **options: Any) -> Iterator[GzipMember | Stretch]:
+        begun.append(start)
+        return members(file, start=start, **options)
+
+    monkeypatch.setattr("crawler.search.archive.members", noting)
+    async with Archived(tmp_path / "crawl") as crawl:
+        for number in range(1, 4):
+            await crawl.fetch(number, b"<p>Red shoes")
+            assert crawl.numbers("shoes") == list(range(1, number + 1))
+        assert begun == sorted({*begun})  # nothing was read twice
+        assert len(begun) == 3
+        await crawl.fetch(4, b"<p>Blue shoes")
+    assert crawl.numbers("shoes") == [1, 2, 3, 4]  # by the index that is complete now
+    assert len(begun) == 3
+    assert crawl.told == []
+
+
+async def test_an_archive_that_a_crash_has_cut_is_read_anew(tmp_path: Path) -> None:
+    async with Archived(tmp_path / "crawl") as crawl:
+        await crawl.fetch(1, b"<p>Red shoes")
+        assert crawl.numbers("shoes") == [1]
+    [archive] = (crawl.directory / "warc").glob("*.warc.gz")
+    shutil.rmtree(archive.parent)
+    async with Archived(tmp_path / "crawl") as crawl:
+        await crawl.fetch(2, b"<p>Other shoes, and a text that is longer than the one before")
+        [other] = archive.parent.glob("*.warc.gz.open")
+        await crawl.fetch(3, b"<p>Green shoes")
+    shutil.move(archive.parent / other.stem, archive)
+    (archive.parent / f"{other.stem}.cdxj").unlink()
+    assert crawl.numbers("shoes") == [2, 3]
+
+
+@pytest.mark.parametrize(("missing", "pages"), [("file", "1 page"), ("folder", "2 pages"), ("no-file", "1 page")])
+async def test_a_page_whose_archive_can_not_be_read_is_searched_by_its_title_until_it_can(
+    tmp_path: Path, missing: str, pages: str
+) -> None:
+    async with Archived(tmp_path / "crawl") as crawl:
+        await crawl.fetch(1, b"<p>Red shoes")
+    async with Archived(tmp_path / "crawl") as crawl:
+        await crawl.fetch(1, b"<p>Red shoes")
+        await crawl.fetch(2, b"<p>Blue shoes")
+    archives = sorted((crawl.directory / "warc").glob("*.warc.gz"))
+    gone = crawl.directory / "warc" if missing == "folder" else archives[1]
+    away = gone.rename(tmp_path / "away")
+    if missing == "no-file":
+        gone.mkdir()
+    else:
+        gone.symlink_to(tmp_path / "disk")
+    name = gone.relative_to(crawl.directory)
+    for _ in range(2):
+        found = crawl.find("path:2")
+        assert [hit.number for hit in found.hits] == [2]
+        [note] = found.notes
+        assert note.startswith(f"of {pages} only title and path were searched as long as {name} can't be read (")
+    if missing == "no-file":
+        gone.rmdir()
+    else:
+        gone.unlink()
+    away.rename(gone)
+    found = crawl.find("shoes")
+    assert sorted(hit.number for hit in found.hits) == [1, 2]
+    assert found.notes == []
+
+
+async def test_an_archive_that_fails_while_a_page_is_read_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Archived(tmp_path / "crawl") as crawl:
+        await crawl.fetch(1, b"<p>Red shoes")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("crawler.export.captures.captures_at", fail)
+        [note] = crawl.find("path:1").notes
+        assert "warc.gz can't be read (Input/output error)" in note
+        assert crawl.find("path:1").notes == [note]
+    assert crawl.numbers("shoes") == [1]
+    assert crawl.find("shoes").notes == []
+
+
 def test_no_archive_is_read_for_what_has_no_text(crawl: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("crawler.search.gathering.Captures")
+    monkeypatch.delattr("crawler.search.gathering.ArchivedText")
     crawl.append(visit(4, content_type="image/png"), visit(5, content_type="application/pdf", title="Red"))
     assert crawl.numbers("red") == [1, 5]
 
