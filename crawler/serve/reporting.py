@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -15,19 +16,25 @@ from crawler.operate.report.forms import Report
 from crawler.operate.report.lists.forms import ListName
 from crawler.search.forms import Found
 from crawler.serve.asking import Unanswered, check_begun
-from crawler.serve.inspection import run_command
+from crawler.serve.inspection import MOST_PROCESSES, run_command
 
 WITHIN_S: Final = 600.0
+SEARCH_S: Final = 8.0
+"""So long a search reads records before it says what it has found in those it has read."""
 KEPT_S: Final = 10.0
 """How long a report is kept: several may look at the same page."""
 MAX_KEPT: Final = 8
 
 
 class Reporter:
-    """Makes reports, one at a time, because each keeps a processor busy. Who waits gets what was made meanwhile."""
+    """Makes reports, one at a time, because each keeps a processor busy. Who waits gets what was made meanwhile.
+
+    Searches do not wait for reports, nor these for them. Several crawls are searched at once, each by one process."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
+        self._searches = asyncio.Semaphore(MOST_PROCESSES)
+        self._turns: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
         self._kept: OrderedDict[tuple[str, ...], tuple[float, bytes]] = OrderedDict()
         """What commands have printed, and until when that is given again."""
 
@@ -44,11 +51,20 @@ class Reporter:
         return await self._printed("report", str(directory), "--html", "-", "--limit", str(limit))
 
     async def search(self, directory: Path, words: str, *, limit: int, skip: int) -> Found:
-        """The pages of a crawl that have some words. Raises `Unanswered`."""
+        """The pages of a crawl that have some words, of those whose records were read so far. Raises `Unanswered`."""
         check_begun(directory)
-        places = ["--limit", str(limit), "--skip", str(skip)]
-        printed = await self._printed("search", *places, "--json", "--", str(directory), words)
-        return msgspec.json.decode(printed, type=Found)
+        places = ["--limit", str(limit), "--skip", str(skip), "--within", f"{SEARCH_S:.0f}s"]
+        command = ("search", *places, "--json", "--", str(directory), words)
+        turn = self._turns.setdefault(directory, asyncio.Lock())
+        async with turn:
+            if (known := self._known(command)) is not None:
+                return msgspec.json.decode(known, type=Found)
+            async with self._searches:
+                printed = await _run(*command)
+            found = msgspec.json.decode(printed, type=Found)
+            if found.read_bytes == found.records_bytes:
+                self._keep(command, printed)
+            return found
 
     async def diff(
         self,
@@ -73,11 +89,15 @@ class Reporter:
 
     async def _printed(self, *command: str) -> bytes:
         async with self._turn:
-            until, kept = self._kept.get(command, (0.0, None))
-            if kept is None or time.monotonic() >= until:
-                kept = await _run(*command)
-                self._keep(command, kept)
-            return kept
+            if (known := self._known(command)) is not None:
+                return known
+            printed = await _run(*command)
+            self._keep(command, printed)
+            return printed
+
+    def _known(self, command: tuple[str, ...]) -> bytes | None:
+        until, kept = self._kept.get(command, (0.0, None))
+        return kept if time.monotonic() < until else None
 
     def _keep(self, command: tuple[str, ...], printed: bytes) -> None:
         self._kept.pop(command, None)

@@ -2,7 +2,7 @@
 
 import { crawlPath, get } from "../api.js";
 import { h } from "../dom.js";
-import { count, moment } from "../format.js";
+import { count, moment, size } from "../format.js";
 import { storyLink } from "./story.js";
 import { latest, patient, query, wanted } from "../wanted.js";
 
@@ -17,8 +17,13 @@ export function search(name, given) {
   const path = () => wish.get("words") && crawlPath(name, `/search${query({ words: wish.get("words"), limit: AT_ONCE, skip: from() })}`);
   let form = () => [];
   return {
-    every: 10_000,
-    load: (signal) => latest(path, async (asked) => (asked ? load(asked, signal) : null)),
+    every: 2_000,
+    load: (signal) => latest(path, async (asked) => {
+      const found = asked ? await load(asked, signal) : null;
+      // Each search reads on for some seconds.
+      if (found && found.read_bytes < found.records_bytes) load.forget();
+      return found;
+    }),
     refused: () => form(),
     render: (found, _, again) => {
       const find = (event) => {
@@ -37,15 +42,16 @@ export function search(name, given) {
   };
 }
 
-function shown(name, { hits, pages, searched, notes }, skip, turn) {
+function shown(name, { hits, pages, searched, notes, read_bytes: read, records_bytes: all }, skip, turn) {
   const place = hits.length > 0 ? `${count(skip + 1)} to ${count(skip + hits.length)} of ${count(pages)} pages` : "No page has this";
   return [
+    read < all && h("p", null, h("progress", { value: read, max: all, "aria-label": `Records read: ${size(read)} of ${size(all)}` })),
     h("p", { class: "sum", role: "status" }, `${place}; ${count(searched)} were searched`),
     h("ol", { class: "hits", start: skip + 1 }, hits.map((hit) => h("li", null,
       hit.title && h("h2", null, marked(hit.title, hit.title_marks)),
       h("p", { class: "address" }, storyLink(name, hit.url)),
       hit.excerpt && h("p", null, marked(hit.excerpt, hit.excerpt_marks)),
-      h("small", null, moment(hit.fetched_at))))),
+      h("small", null, moment(hit.fetched_at), hit.later_failure && `, as it was then; the last visit got: ${hit.later_failure}`)))),
     h("p", { class: "actions" },
       skip > 0 && h("button", { type: "button", onclick: turn(skip - AT_ONCE) }, "Earlier"), " ",
       skip + hits.length < pages && h("button", { type: "button", onclick: turn(skip + AT_ONCE) }, "Further")),
