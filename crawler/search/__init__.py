@@ -1,6 +1,7 @@
 """Searches the pages of a crawl by their words, while it runs or later.
 
     words         what a person types, as an expression of FTS5; scripts that put no spaces between words
+    letters       letters that are the same to people
     index         the index: one SQLite file with a full-text table
     transactions  changes of it by several processes
     archive       where the archive has pages, in the same file

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import unicodedata
 from typing import Final, Self
 
 from crawler.search.forms import Marks
@@ -53,9 +54,10 @@ class Excerpts:
 
 
 def marked(text: str) -> tuple[str, Marks]:
-    """A text on one line, without what marks words in it, and where these are."""
+    """A text on one line, without what marks words in it, and where these are. A letter and its accent are one
+    character again, if there is one (NFC)."""
     plain, marks, begin = "", list[tuple[int, int]](), 0
-    for character in " ".join(text.replace(BREAK, "").split()):
+    for character in unicodedata.normalize("NFC", " ".join(text.replace(BREAK, "").split())):
         if character == BEGIN:
             begin = len(plain)
         elif character == END:

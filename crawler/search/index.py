@@ -18,7 +18,7 @@ from crawler.search.words import TOKENIZER, Query, separated
 
 _ELSEWHERE: Final = "move it away, or name another file with --index"
 _OURS: Final = 0x6F6E6365  # `application_id` of the file
-_VERSION: Final = 4
+_VERSION: Final = 5
 _WAIT_S: Final = 1.0
 """SQLite waits so long in one piece, and then no signal interrupts it."""
 _UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), " ")

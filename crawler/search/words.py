@@ -14,13 +14,13 @@ Letters count without case and accents, as FTS5 (https://sqlite.org/fts5.html) c
 """
 
 import re
-import unicodedata
 from contextlib import suppress
 from ipaddress import IPv6Address
 from typing import Final
 
 import msgspec
 
+from crawler.search.letters import as_compared, spellings
 from crawler.url.hosts import in_ascii
 
 TOKENIZER: Final = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -62,8 +62,8 @@ class Query(msgspec.Struct, frozen=True):
 
 def separated(text: str) -> str:
     """A text in which each letter of a script without spaces is a word. So any part of a sentence is found, as a phrase
-    of such letters. A letter and its mark become one character, if there is one: they are the same to people (NFC)."""
-    text = text if text.isascii() else unicodedata.normalize("NFC", text)
+    of such letters."""
+    text = as_compared(text)
     return _BETWEEN.sub(BREAK, text) if _HAS_UNSPACED.search(text) else text
 
 
@@ -111,9 +111,9 @@ def _expression(term: re.Match[str]) -> str | None:
     words = phrase if word is None else word
     if words is None or not any(map(str.isalnum, words)):
         return None
-    quoted = '"{}"'.format(separated(words).replace('"', " "))
-    column = "" if term["field"] is None else f"{term['field']} : "
-    return f"{column}{quoted}{' *' if is_beginning else ''}"
+    ways = ('"{}"'.format(separated(each).replace('"', " ")) for each in spellings(words))
+    any_of = " OR ".join(f"{each} *" if is_beginning else each for each in ways)
+    return f"({any_of})" if term["field"] is None else f"{term['field']} : ({any_of})"
 
 
 def _host(text: str) -> str:

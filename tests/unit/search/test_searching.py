@@ -241,6 +241,13 @@ def test_a_text_of_a_page_can_hold_anything(tmp_path: Path) -> None:
     assert crawl.numbers("lines") == [1]
 
 
+def test_a_text_is_shown_with_its_accents(tmp_path: Path) -> None:
+    crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, "Ёлка, Ελλάδα, Straße", title="Ёлка")]))
+    [hit] = crawl.find("елка ελλαδα strasse").hits
+    assert (hit.title, hit.excerpt) == ("Ёлка", "Ёлка, Ελλάδα, Straße")
+    assert [hit.excerpt[begin:end] for begin, end in hit.excerpt_marks] == ["Ёлка", "Ελλάδα", "Straße"]
+
+
 def test_an_excerpt_of_a_long_text_is_a_piece_of_it(tmp_path: Path) -> None:
     text = f"{'first words. ' * 2000}here are red shoes{' and more of 東京都' * 2000}"
     crawl = Searched(write_crawl(tmp_path / "crawl", [visit(1, text, title="Shop"), visit(2, "s. Red!", title="Shop")]))

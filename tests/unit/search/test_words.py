@@ -2,6 +2,7 @@
 
 import sqlite3
 import unicodedata
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -90,7 +91,7 @@ def test_a_query_finds_the_pages_that_it_means(table: sqlite3.Connection, query:
 def test_a_query_may_name_hosts(query: str, hosts: tuple[str, ...], hosts_without: tuple[str, ...]) -> None:
     found = read_query(query)
     assert (found.hosts, found.hosts_without) == (hosts, hosts_without)
-    assert found.match == '("red")'
+    assert found.match == '(("red"))'
 
 
 @pytest.mark.parametrize("query", ["", "-red", "&&", "OR", '""', "site:a.test", "title:", "*", "-"])
@@ -116,6 +117,45 @@ def test_so_many_words_are_refused() -> None:
 def test_what_no_index_can_be_asked_is_refused(query: str) -> None:
     with pytest.raises(BadQuery, match="expected words in UTF-8"):
         read_query(query)
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "is_found"),
+    [
+        ("ёлка", "елка", True),
+        ("елка", "Ёлка", True),
+        ("край", "краи", False),
+        ("ти\u0301хий", "тихий", True),
+        ("Ελλάδα", "ελλαδα", True),
+        ("ΕΛΛΑΔΑ", "Ελλάδα", True),
+        ("שָׁלוֹם", "שלום", True),
+        ("שלום", "שָׁלוֹם", True),
+        ("\ufb2a\u05dc\u05d5\u05dd", "שלום", True),
+        ("مَدْرَسَة", "مدرسة", True),
+        ("مـــدرسة", "مَدْرَسَة", True),
+        ("ﻣﺪﺭﺳﺔ", "مدرسة", True),
+        ("ＡＢＣ１", "abc1", True),
+        ("ABC", "ａｂｃ", True),
+        ("ｶﾞｲﾄﾞ", "ガイド", True),
+        ("ﬁsh", "fish", True),
+        ("soft\u00adware", "software", True),
+        ("straße", "strasse", True),
+        ("STRASSE", "straße", True),
+        ("große Straße", '"grosse stra"*', True),
+        ("Masse", "maße", True),
+        ("IŞIK", "ışık", True),
+        ("İstanbul", "istanbul", True),
+        (unicodedata.normalize("NFD", "Việt naïve"), "viet naive", True),
+        ("Schuhe, Straße", "schuhe -strasse", False),
+    ],
+)
+def test_letters_that_are_the_same_to_people_are_the_same(text: str, query: str, is_found: bool) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f'CREATE VIRTUAL TABLE words USING fts5(title, path, text, tokenize="{TOKENIZER}")')
+        database.execute("INSERT INTO words VALUES (?, '', '')", (separated(text),))
+        for match in {read_query(query).match, read_query(f"title:{query}").match}:
+            rows = database.execute("SELECT rowid FROM words WHERE words MATCH ?", (match,)).fetchall()
+            assert bool(rows) is is_found
 
 
 @given(
