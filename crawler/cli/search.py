@@ -12,10 +12,12 @@ from crawler.cli.operate.options import as_json, bytes_progress, directory, name
 from crawler.cli.options import duration_of
 from crawler.cli.run.streams import say_result, while_read
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import record_directories
 from crawler.export.aside import ensure_apart
 from crawler.operate.missing import notes_of_missing
 from crawler.operate.opening import no_crawl, refuse_without_configuration
 from crawler.search.forms import Found, Hit, Marks
+from crawler.search.index import IndexRefused
 from crawler.search.searching import Search
 from crawler.search.words import BadQuery
 from crawler.status import number_of
@@ -56,6 +58,9 @@ def search(
     if not CrawlDirectory(directory).path.is_dir():
         raise no_crawl(directory)
     refuse_without_configuration(directory)
+    missing = notes_of_missing(directory)
+    if missing and not record_directories(directory):
+        raise IndexRefused(f"there are no records to search in {directory}: {'; '.join(missing)}")
     if index is not None:
         ensure_apart(index, directory)
     from crawler.read.content.reading import read_content  # noqa: PLC0415 - takes a while to import
@@ -75,7 +80,7 @@ def search(
             found = searching.find(" ".join(words), limit=limit, skip=skip)
         except BadQuery as error:
             raise click.UsageError(str(error)) from error
-    found = msgspec.structs.replace(found, notes=[*notes_of_missing(directory), *found.notes])
+    found = msgspec.structs.replace(found, notes=[*missing, *found.notes])
     if as_json:
         click.echo(msgspec.json.encode(found))
         return

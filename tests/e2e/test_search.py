@@ -6,9 +6,11 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from crawler import Crawl
+from crawler.disk.layout import ClusterPlace, Layout
 from crawler.testing.fetch.raw_server import RawServer, Script, Seen, page, raw_server
 from tests.e2e.crawling import COMPLETE, REFUSED, USAGE, Ended, assert_sound, assert_told, onceover, tree
 from tests.e2e.operating import command_here
@@ -112,8 +114,31 @@ async def test_the_parts_of_a_crawl_are_searched_as_one(tmp_path: Path) -> None:
             server, tmp_path / "crawl", crawl__seeds=[f"http://h{number}.test/red" for number in range(4)]
         )
     assert len(urls(crawled, "leather")) == 4
-    assert_told(await asyncio.to_thread(onceover, "parts", crawled, "--into", "2", cwd=tmp_path), COMPLETE)
-    assert len(urls(crawled, "leather")) == 4
+    for parts in (2, 3, 1):
+        assert_told(await asyncio.to_thread(onceover, "parts", crawled, "--into", str(parts), cwd=tmp_path), COMPLETE)
+        assert len(urls(crawled, "leather")) == 4
+    moved = crawled.rename(tmp_path / "moved")
+    assert len(urls(moved, "leather")) == 4
+
+
+@pytest.mark.parametrize("machines", [False, True], ids=["a-disk-is-missing", "on-machines"])
+async def test_what_is_here_of_a_crawl_is_searched_and_what_is_missing_is_told(tmp_path: Path, machines: bool) -> None:
+    async with raw_server(answer) as server:
+        crawled = await crawl(server, tmp_path / "crawl")
+    why = "on other machines" if machines else "whose directory is missing"
+    place = ClusterPlace(crawl="c", url="redis://127.0.0.1", prefix="p", lease_s=9, configuration_version=1)
+    layout = msgspec.structs.replace(Layout.begin(2), cluster=place if machines else None)
+    whole = tmp_path / "whole"
+    shutil.copytree(crawled, whole / "part-1")
+    shutil.copy(crawled / "crawl.toml", whole)
+    (whole / "parts.json").write_bytes(msgspec.json.encode(layout))
+    found = search(whole, "--json", "leather").json()
+    assert (found["pages"], found["searched"]) == (1, 4)
+    [note] = found["notes"]
+    assert note.startswith(f"without part 0 of the crawl, {why}")
+    assert_told(search(whole, "leather"), COMPLETE, "note: without part 0 of the crawl")
+    (whole / "part-1").rename(tmp_path / "part-1")
+    assert_told(search(whole, "leather"), REFUSED, f"there are no records to search in {whole}: without", why)
 
 
 async def test_a_deleted_crawl_leaves_no_index(tmp_path: Path) -> None:
