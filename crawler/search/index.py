@@ -168,29 +168,36 @@ class SearchIndex:
 
     def put(self, page: IndexedPage, file: IndexedFile) -> None:
         """Add a page, or replace it."""
-        query = "SELECT failure FROM page WHERE url = ? AND fetched_at = ?"  # if its text is there at last
-        (failure,) = self._database.execute(query, (page.url, page.fetched_at)).fetchone() or (None,)
-        self.drop(page.url)
+        before, failure = self.drop(page.url)
+        if before != page.fetched_at:  # otherwise its text is there at last
+            failure = None
         parts = urlsplit(page.url)
         host = (parts.hostname or "").rstrip(".")
-        values = page.url, host, page.number, page.fetched_at, failure, file.id, bool(page.text), page.awaits
+        # sqlite3 takes long to bind what is no exact text or integer, such as None.
+        values = page.url, host, page.number, page.fetched_at, file.id, int(page.text != "")
         made = self._database.execute(
-            "INSERT INTO page (url, host, number, fetched_at, failure, file, has_text, awaits) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
+            "INSERT INTO page (url, host, number, fetched_at, file, has_text) VALUES (?, ?, ?, ?, ?, ?)", values
         )
+        if failure is not None or page.awaits is not None:
+            self._database.execute(
+                "UPDATE page SET failure = ?, awaits = ? WHERE id = ?", (failure, page.awaits, made.lastrowid)
+            )
         path = unquote(f"{parts.path} {parts.query}")
         words = (separated(each.translate(_UNWANTED)) for each in (page.title, path, page.text))
         self._database.execute(
             "INSERT INTO words (rowid, title, path, text) VALUES (?, ?, ?, ?)", (made.lastrowid, *words)
         )
 
-    def drop(self, url: str) -> None:
-        """Forget a page."""
-        row = self._database.execute("SELECT id FROM page WHERE url = ?", (url,)).fetchone()
-        if row is not None:
-            self._database.execute("DELETE FROM words WHERE rowid = ?", row)
-            self._database.execute("DELETE FROM page WHERE id = ?", row)
+    def drop(self, url: str) -> tuple[str | None, str | None]:
+        """Forget a page. Returns when it was fetched, and what a later visit got instead."""
+        query = "SELECT id, fetched_at, failure FROM page WHERE url = ?"
+        row = self._database.execute(query, (url,)).fetchone()
+        if row is None:
+            return None, None
+        place, fetched_at, failure = row
+        self._database.execute("DELETE FROM words WHERE rowid = ?", (place,))
+        self._database.execute("DELETE FROM page WHERE id = ?", (place,))
+        return fetched_at, failure
 
     def last_page(self) -> int:
         """The highest place of a page, so far."""
