@@ -11,9 +11,15 @@ from crawler.files.content import read_file
 
 def compared_with(crawl: CrawlDirectory) -> tuple[Path, ...]:
     """The earlier crawls with which the archive was compared, as far as they are still there."""
+    return tuple(
+        place for place in named_earlier(crawl) if is_wacz(place) or (place.exists() and earlier_archives(place))
+    )
+
+
+def named_earlier(crawl: CrawlDirectory) -> tuple[Path, ...]:
+    """The earlier crawls with which the archive was compared, as its configuration names them."""
     named = setting(crawl, "output", "dedupe_against")
-    places = [Path(each) for each in named if isinstance(each, str)] if isinstance(named, list) else []
-    return tuple(place for place in places if is_wacz(place) or (place.exists() and earlier_archives(place)))
+    return tuple(Path(each) for each in named if isinstance(each, str)) if isinstance(named, list) else ()
 
 
 def setting(crawl: CrawlDirectory, section: str, name: str) -> object:

@@ -1,7 +1,7 @@
 """Searches a crawl: brings its index up to date, then asks it."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Final
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
-from crawler.export.settings import compared_with
+from crawler.export.settings import named_earlier
 from crawler.export.snapshot import OnDamage
 from crawler.protocols import ContentReading
 from crawler.search.forms import Found
@@ -74,7 +74,7 @@ class Search:
             gathering = Gathering(
                 self._directory,
                 index,
-                earlier=self._earlier(),
+                earlier=named_earlier(CrawlDirectory(self._directory)),
                 read_content=self._read_content,
                 on_damage=self._on_damage,
                 say=self._say,
@@ -100,13 +100,6 @@ class Search:
             hits=hits,
             notes=notes,
         )
-
-    def _earlier(self) -> Sequence[Path]:
-        try:
-            return compared_with(CrawlDirectory(self._directory))
-        except OSError as error:
-            self._say(f"an earlier crawl can't be read: {error}")
-            return ()
 
 
 def _reading(read: int, total: int) -> list[str]:

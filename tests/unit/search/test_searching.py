@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 import pytest
 
+from crawler.export.archives import Archive
 from crawler.export.snapshot import RecordFile, take_snapshot
 from crawler.page import PageRecord, rfc3339
 from crawler.read.content.reading import read_content
@@ -503,6 +504,24 @@ async def test_a_page_whose_archive_can_not_be_read_is_searched_by_its_title_unt
     found = crawl.find("shoes")
     assert sorted(hit.number for hit in found.hits) == [1, 2]
     assert found.notes == []
+
+
+async def test_an_earlier_crawl_that_can_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Archived(tmp_path / "earlier") as crawl:
+        await crawl.fetch(1, b"<p>Red shoes")
+    later = Searched(tmp_path / "later")
+    shutil.copytree(crawl.directory / "records", later.directory / "records")
+    (later.directory / "crawl.toml").write_text(f'[output]\ndedupe_against = ["{crawl.directory}"]\n')
+
+    def fail(place: Path) -> list[Archive]:
+        raise PermissionError(errno.EACCES, "Permission denied", str(place))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("crawler.search.archive.earlier_archives", fail)
+        [note] = later.find("path:1").notes
+        assert note.endswith(f"as long as {crawl.directory} can't be read (Permission denied)")
+    assert later.numbers("shoes") == [1]
+    assert later.find("shoes").notes == []
 
 
 async def test_an_archive_that_fails_while_a_page_is_read_is_noted(
