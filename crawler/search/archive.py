@@ -1,7 +1,7 @@
 """Where the archive has pages, as the index of a search knows it."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -43,6 +43,9 @@ class IndexedArchive:
         self._database = database
         self._changing = changing
         self._asked = ""
+        self.readable_again: set[str] = set()
+        """Files and folders that could not be read before. They stay noted until `forget_readable`, so that whoever
+        reads what they have may be interrupted."""
 
     def find_all(self, url: str, fetched_at: str, /) -> Iterator[Location]:
         """All captures of a URL in that second, the last first."""
@@ -61,7 +64,16 @@ class IndexedArchive:
 
     def note_unread(self, error: OSError) -> None:
         """Note that the file that was found last can't be read. Within a transaction."""
-        self._database.execute("INSERT OR REPLACE INTO unread VALUES (?, ?)", (self._asked, _why(error)))
+        self.readable_again.discard(self._asked)
+        self._note({self._asked: _why(error)})
+
+    def forget_readable(self) -> None:
+        """Note that what is readable again was read. Within a transaction."""
+        self._database.executemany("DELETE FROM unread WHERE name = ?", ((name,) for name in self.readable_again))
+        self.readable_again.clear()
+
+    def _note(self, unread: Mapping[str, str]) -> None:
+        self._database.executemany("INSERT OR REPLACE INTO unread VALUES (?, ?)", unread.items())
 
     def bring_up_to_date(self, earlier: Sequence[Path], say: Callable[[str], None]) -> Iterator[None]:
         """Read what the index lacks of the archive. `earlier`: crawls with which it was compared, and folders of WARC
@@ -79,12 +91,13 @@ class IndexedArchive:
                 with _noting(name, unread), self._changing():
                     goes_on = self._read_some(name, path, say)
                 yield
-        if unread != before or not (unread or known.keys() <= paths.keys()):
+        self.readable_again = before.keys() - unread.keys()
+        gone = () if unread else known.keys() - paths.keys()
+        if gone or not unread.items() <= before.items():
             with self._changing():
-                for name in () if unread else known.keys() - paths.keys():
+                for name in gone:
                     self._drop(name)
-                self._database.execute("DELETE FROM unread")
-                self._database.executemany("INSERT INTO unread VALUES (?, ?)", unread.items())
+                self._note(unread)
 
     def _paths(self, earlier: Sequence[Path], unread: dict[str, str]) -> dict[str, Path]:
         """The files by their names, the oldest first; of several with a page, the last one counts."""

@@ -66,7 +66,7 @@ class Gathering:
             with suppress(FileNotFoundError), (self._directory / file.name).open("rb") as lines:  # pruned meanwhile
                 yield from ((done + read, size) for read in self._read_file(file, lines))
             done += file.size
-        if self._index.count_awaiting():
+        if self._archive.readable_again or self._index.count_awaiting():
             yield from ((done, size) for _ in self._read_awaited())
 
     def _drop_gone(self, indexed: Mapping[str, IndexedFile], present: set[str]) -> None:
@@ -89,10 +89,11 @@ class Gathering:
                 indexed = self._index.file(file.name)
                 read = self._read_some(file, lines, indexed)
                 self._index.note_read(indexed, read, tail_of(lines, read))
-            yield read
             if self._needs_archive and self._texts is None:
                 yield from (read for _ in self._open_archive())
-            elif read == indexed.read or read >= file.size:
+                continue
+            yield read
+            if read == indexed.read or read >= file.size:
                 return
 
     def _read_some(self, file: RecordFile, lines: BinaryIO, indexed: IndexedFile) -> int:
@@ -160,26 +161,27 @@ class Gathering:
 
     def _open_archive(self) -> Iterator[None]:
         yield from self._archive.bring_up_to_date(self._earlier, self._say)
-        self._lacks_files = bool(self._archive.unread())
+        self._lacks_files = not self._archive.unread().keys() <= self._archive.readable_again
         self._texts = ArchivedText(self._directory, self._archive, self._read_content)
 
     def _read_awaited(self) -> Iterator[None]:
         """Read the texts that could not be read before, if a file of the archive is readable again."""
-        unread = self._archive.unread()
         if self._texts is None:
             yield from self._open_archive()
-        if not unread.keys() - self._archive.unread().keys():
+        if not self._archive.readable_again:
             return
-        after, upto, places = 0, self._index.last_page(), [(0, "", 0)]
-        while places:
+        upto, awaiting = self._index.last_page(), [(0, "", 0)]
+        while awaiting:
             with self._index.changing():
-                places = self._index.awaiting(after, upto, _RECORDS)
-                for after, name, at in places:  # noqa: B007
+                awaiting = self._index.awaiting(awaiting[-1][0], upto, _RECORDS)
+                for _, name, at in awaiting:
                     with suppress(FileNotFoundError), (self._directory / name).open("rb") as lines:  # pruned meanwhile
                         lines.seek(at)
                         with suppress(*UNREADABLE):
                             self._add(self._decoder.decode(lines.readline()), self._index.file(name), at)
             yield
+        with self._index.changing():
+            self._archive.forget_readable()
 
 
 def _failure(record: PageRecord) -> str:
