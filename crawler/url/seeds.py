@@ -19,6 +19,8 @@ behind the first character counts, so that a long text takes no longer than its 
 _HOST: Final = re.compile(r"((?:[\w-]+\.)+[\w-]+)(?::[0-9]{1,5})?(?=[/?#]|\Z)")
 _ANOTHER_URL: Final = re.compile(r"\s[\"'<]?https?://", re.IGNORECASE)
 """A URL behind white space. Within one URL that would be `%20`."""
+_LOGIN: Final = re.compile(r"(?!mailto:)[^\s/?#@:\\]+:[^\s/?#@\\]*@[^\s/?#@\\]", re.IGNORECASE)
+"""A user and a password before a host, without a scheme. The user would be read as the scheme."""
 _IPV4: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _RESERVED: Final = frozenset({"example", "internal", "invalid", "local", "localhost", "test"})
 """Top-level domains that are in no list of public suffixes (RFC 2606, RFC 6761, RFC 6762; `internal` by ICANN)."""
@@ -33,6 +35,8 @@ def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[T
         raise ValueError(f"{called} {written[:100]!r} holds several URLs: write each on a line of its own")
     match = _WITHOUT_SCHEME.fullmatch(written)
     if match is None:
+        if _LOGIN.match(written) is not None:
+            text = written = f"https://{written}"
         read = urls.seed(text, called=called)
         if "@" in written and _has_login(written):
             raise ValueError(

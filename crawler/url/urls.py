@@ -6,6 +6,7 @@ knows it. Rules change only the canonical form. The URL itself is fetched as it 
 fragment.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -204,9 +205,14 @@ def _escaped_bytes(href: str) -> int:
     return 3 * (len(href.encode("utf-8", "replace")) - len(href.encode("ascii", "ignore")))
 
 
+_PASSWORD: Final = re.compile(r"^(?!mailto:)((?:[a-z][a-z0-9+.-]*:)?/*[^:@]*):(?!//).*@", re.IGNORECASE | re.DOTALL)
+"""All up to the password of a login, also in what is no URL, and the password."""
+
+
 def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
     stripped = text.strip()
-    shown = stripped if len(stripped) <= 100 else f"{stripped[:100]}…"
+    shown = _PASSWORD.sub(r"\1:***@", stripped)
+    shown = shown if len(shown) <= 100 else f"{shown[:100]}…"
     if problem is BadUrl.INVALID_HOST:
         labels = "labels of 1 to 63 characters, 253 in all, and no *"
         return f"{shown!r} has a host name that DNS can't contain: expected {labels}"

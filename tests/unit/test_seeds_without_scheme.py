@@ -82,12 +82,34 @@ def test_what_may_be_a_mistake_is_refused_with_what_to_write(text: str, message:
 
 
 @pytest.mark.parametrize(
-    "written", ["https://me:secret@a.test/x", "http:\\\\me@a.test\\x#y", "HTTP://:secret@a.test?@"]
+    "written", ["https://me:secret@a.test/x", "http:\\\\me@a.test\\x#y", "HTTP://:secret@a.test?@", "me:secret@a.test/"]
 )
 def test_a_seed_with_a_login_is_refused_and_the_login_not_repeated(written: str) -> None:
     with pytest.raises(ValueError, match=r"'https?://a\.test/.*' has a login.*fetch\.logins") as refused:
         read_seed(READER, written)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "ftp://me:secret@a.test/",
+        "me:se/secret@a.test",
+        "https//me:secret@a.test",
+        "https://me:a secret@a b.test/",
+        "http://me:secret@[::1/",
+        f"ftp://me:{'secret' * 30}@a.test/",
+    ],
+)
+def test_what_can_not_be_crawled_is_quoted_without_its_password(written: str) -> None:
+    with pytest.raises(ValueError, match="expected") as refused:
+        read_seed(READER, written)
+    assert "secret" not in str(refused.value)
+
+
+def test_an_address_of_mail_is_quoted_as_it_is() -> None:
+    with pytest.raises(ValueError, match=r"'mailto:me@a\.test' can't be crawled"):
+        read_seed(READER, "mailto:me@a.test")
 
 
 @pytest.mark.parametrize(
