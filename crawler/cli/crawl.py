@@ -90,9 +90,9 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     A crawl that was stopped or has crashed is resumed; --dir alone is enough for that. Ctrl-C lets the pages in flight
     finish. A second Ctrl-C stops at once.
 
-    Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration, 3 stopped by a limit, 4 stopped by a signal,
-    5 the directory is locked, paused, of another version, not that of a crawl, or can't be written to, 6 a server that
-    the configuration names can't be reached.
+    Exit codes: 0 complete, 1 failed, or ended without a page, 2 wrong usage or configuration, 3 stopped by a limit,
+    4 stopped by a signal, 5 the directory is locked, paused, of another version, not that of a crawl, or can't be
+    written to, 6 a server that the configuration names can't be reached.
     """
     if cluster is not None:
         others: dict[str, object] = {"CONFIGURATION": configuration, "--seed": seeds, "--preset": preset}
@@ -140,7 +140,12 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         changed=[] if fresh else changed_settings(loaded),
     )
     again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
-    print_result(result, as_json=as_json, again=again)
+    why: list[str] = []
+    if result.has_no_page and not as_json:
+        from crawler.cli.run.without_page import why_without_page  # noqa: PLC0415 - most crawls have a page
+
+        why = why_without_page(loaded)
+    print_result(result, as_json=as_json, again=again, why=why)
     return result.exit_code
 
 

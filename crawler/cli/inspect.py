@@ -14,6 +14,7 @@ from rich.table import Table
 from crawler.cli.fsck import fsck, verify
 from crawler.cli.operate.options import as_json, named_path, part, place, show
 from crawler.cli.run.terminal import results_console
+from crawler.cli.run.without_page import with_record
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.known_urls import UrlForm, UrlVisits
 from crawler.control.replies import HealthForm, QueueForm
@@ -27,12 +28,11 @@ from crawler.control.requests import (
     QueueOrder,
 )
 from crawler.discover.marks import name_of_page
-from crawler.disk.layout import part_directories, record_directories
+from crawler.disk.layout import part_directories
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_stored_crawl
 from crawler.page import rfc3339
 from crawler.status import duration, figure, size
-from crawler.write.records import find_record
 from visited import CannotList, list_urls
 
 _as_json_lines = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
@@ -146,7 +146,7 @@ def url(path: Path, url: str, as_json: bool) -> int:
     """Show what the crawl knows about URL."""
     with reach(path) as crawl:
         answer = crawl.ask(InspectUrl(url=url))
-    known = None if answer.found is None else _with_record(answer.found, path)
+    known = None if answer.found is None else with_record(answer.found, path)
     if known is not None:
         rows = (f"{name:>13}  {value}" for name, value in _lines(known) if value is not None)
         show(known, rows, as_json=as_json)
@@ -156,14 +156,6 @@ def url(path: Path, url: str, as_json: bool) -> int:
         why = f"links to it are not followed, for the reason {answer.refused}"
     show(known, f"{answer.canonical} was never admitted: {why}", as_json=as_json)
     return FAILED
-
-
-def _with_record(known: UrlForm, path: Path) -> UrlForm:
-    """Add what only the record of the page says, if the crawl writes records and the URL is settled."""
-    for directory in reversed(record_directories(path, None if known.part is msgspec.UNSET else known.part)):
-        if (record := find_record(directory, known.number)) is not None:
-            return msgspec.structs.replace(known, message=record.message, truncated=record.truncated)
-    return known
 
 
 def _lines(known: UrlForm) -> list[tuple[str, object]]:

@@ -26,8 +26,8 @@ class CrawlResult(msgspec.Struct, frozen=True, kw_only=True):
 
     ending: Ending
     exit_code: int
-    """0 the crawl is complete; 1 nothing is left to fetch, but URLs were lost to damage; 3 stopped by a limit; 4
-    stopped by a signal or by the program."""
+    """0 the crawl is complete; 1 nothing is left to fetch, but the crawl has no page, or URLs were lost to damage; 3
+    stopped by a limit; 4 stopped by a signal or by the program."""
     directory: str
     new_seeds: int
     """Seeds that were not known before."""
@@ -42,18 +42,37 @@ class CrawlResult(msgspec.Struct, frozen=True, kw_only=True):
         is_idle = not self.status.responses and not self.status.failures
         return self.ending is Ending.COMPLETE and self.resumed and is_idle
 
+    @property
+    def has_no_page(self) -> bool:
+        """Whether nothing is left to fetch, and the crawl has no page, as where no seed can be reached."""
+        return self.ending is Ending.COMPLETE and self.exit_code == FAILED
+
 
 def end_run(
-    ending: Ending, status: Status, *, directory: str, new_seeds: int, resumed: bool, where: str = "in this run"
+    ending: Ending,
+    status: Status,
+    *,
+    directory: str,
+    new_seeds: int,
+    resumed: bool,
+    is_whole: bool = True,
+    where: str = "in this run",
 ) -> CrawlResult:
-    """Log how a run has ended, and return it."""
+    """Log how a run has ended, and return it. `is_whole`: no other machine runs a part of the crawl."""
     fields = {"ending": ending, "pages": status.pages}
     log.info("ended: %s, %s %s", ending, number_of(status.pages, "page"), where, extra={"fields": fields})
     return CrawlResult(
         ending=ending,
-        exit_code=EXIT_CODES[ending],
+        exit_code=FAILED if is_whole and _has_no_page(ending, status, resumed=resumed) else EXIT_CODES[ending],
         directory=directory,
         new_seeds=new_seeds,
         resumed=resumed,
         status=status,
     )
+
+
+def _has_no_page(ending: Ending, status: Status, *, resumed: bool) -> bool:
+    """An earlier run has counted pages of its own, but has none if all that it settled was given up or excluded."""
+    frontier = status.frontier
+    is_over = ending is Ending.COMPLETE and not frontier.queued
+    return is_over and not status.pages and (not resumed or not frontier.done)

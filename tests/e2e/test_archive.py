@@ -129,7 +129,7 @@ def test_a_frontier_is_rebuilt_with_the_failures_that_the_archive_knows(tmp_path
         "frontier.max_attempts=1", "fetch.allow_private=true", "politeness.robots=false", "output.records=false"
     )
     ended = onceover("crawl", "--seed", DEAD, *settings, "--dir", "crawl", cwd=tmp_path)
-    assert ended.code == COMPLETE, ended
+    assert ended.code == FAILED, ended
     shutil.rmtree(tmp_path / "crawl" / "frontier")
     ended = command_here("frontier", "rebuild", str(tmp_path / "crawl"), "--from-records")
     assert ended.code == COMPLETE, ended

@@ -287,11 +287,11 @@ def test_a_server_that_cannot_be_reached_is_given_up_and_the_record_says_why(
     url = seed.format(port=free_port())
     options = ["--seed", url, *LOCAL, *setting(f"politeness.robots={robots}"), "--dir", "crawl"]
     ended = onceover("crawl", *options, cwd=tmp_path)
-    assert_told(ended, COMPLETE)
+    assert_told(ended, FAILED)
     (record,) = records(tmp_path / "crawl")
     assert (record.url, record.state, record.reason) == (url, state, reason)
     assert message in (record.message or "")
-    assert reason in ended.out
+    assert f"{url}: {reason} ({record.message})" in ended.out
     told = onceover("inspect", "crawl", "url", url, cwd=tmp_path)
     assert record.message is not None
     assert f"message  {record.message}" in told.out

@@ -493,13 +493,34 @@ def test_a_crawl_says_how_many_urls_its_precedence_floor_leaves_out(tmp_path: Pa
         assert ended.out.startswith(told)
 
 
-def test_a_crawl_without_a_page_says_where_the_reason_is(tmp_path: Path) -> None:
-    seed = "http://nowhere.invalid/"
-    ended = onceover("crawl", "--seed", seed, "--dir", "a crawl", *setting("frontier.max_attempts=1"), cwd=tmp_path)
-    assert_told(ended, COMPLETE)
-    told = "The crawl is complete, but has no page: `onceover inspect 'a crawl' url SEED` says why.\n"
-    assert ended.out.startswith(told)
-    assert "reason  dns\n" in onceover("inspect", "a crawl", "url", seed, cwd=tmp_path).out
+@pytest.mark.parametrize("parts", [(), ("--parts", "2")], ids=["one process", "parts"])
+def test_a_crawl_without_a_page_fails_and_says_why_of_each_seed(tmp_path: Path, parts: tuple[str, ...]) -> None:
+    names = [f"nowhere{number}.invalid" for number in range(7)]
+    seeds = [each for name in names for each in ("--seed", f"http://{name}/")]
+    once = setting("frontier.max_attempts=1")
+    told = ["The crawl has ended without a page."]
+    told += [f"    http://{name}/: dns (Domain name not found)" for name in names[:5]]
+    told += [
+        "    and 2 more seeds",
+        "To try again: onceover recrawl 'a crawl', then onceover crawl --dir 'a crawl'",
+        "To begin anew: onceover crawl --dir 'a crawl' --fresh",
+    ]
+    for options in ([*seeds, *parts, *once], []):  # the second time, nothing is left to fetch
+        ended = onceover("crawl", *options, "--dir", "a crawl", cwd=tmp_path)
+        assert_told(ended, FAILED)
+        assert ended.out.splitlines()[: len(told)] == told
+    result = json.loads(onceover("crawl", "--dir", "a crawl", "--json", cwd=tmp_path).out)
+    assert (result["ending"], result["exit_code"]) == ("complete", FAILED)
+
+
+def test_a_crawl_without_a_page_names_the_status_of_its_seed(tmp_path: Path, web: Web) -> None:
+    seed = f"http://h00000.{web.params.domain}/no-such-page"
+    ended = onceover("crawl", *web.options, "--dir", "c", "--seed", seed, cwd=tmp_path)
+    assert_told(ended, COMPLETE)  # the other seed gave pages
+    options = [*web.options[web.options.index("--set") :], *setting("scope.sitemaps=false")]
+    ended = onceover("crawl", *options, "--dir", "d", "--seed", seed, cwd=tmp_path)
+    assert_told(ended, FAILED)
+    assert ended.out.startswith(f"The crawl has ended without a page.\n    {seed}: status 404\n")
 
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(tmp_path: Path, slow_web: Web) -> None:

@@ -366,7 +366,7 @@ def test_a_page_that_breaks_an_extractor_is_recorded_with_the_reason(site: str, 
 
 def test_a_url_that_breaks_a_fetcher_has_failed_with_the_reason(site: str, web: Web, tmp_path: Path) -> None:
     ended = crawl(web, *setting("fetch.backend=broken:Forgetful"), site=site, cwd=tmp_path)
-    assert_told(ended, COMPLETE)
+    assert_told(ended, FAILED)
     [seed] = [each for each in crawling.records(tmp_path / "crawl") if each.kind == LinkKind.SEED]
     assert (seed.state, seed.reason) == ("failed", "unexpected")
     assert seed.message == f'the fetcher "broken:Forgetful" failed: KeyError: {seed.url!r}'
@@ -378,7 +378,7 @@ def test_a_rule_is_named_by_the_path_of_a_function(site: str, tmp_path: Path) ->
     options = [part for seed in seeds for part in ("--seed", seed)]
     limits = setting("fetch.allow_private=true", "frontier.max_attempts=1", "politeness.robots=false")
     ended = onceover("crawl", *options, *rules, *limits, "--dir", "crawl", site=site, cwd=tmp_path)
-    assert_told(ended, COMPLETE)
+    assert_told(ended, FAILED)
     assert {each.url for each in crawling.records(tmp_path / "crawl")} == {seeds[0], seeds[2]}
     refused = onceover("crawl", "--dir", "crawl", *setting("urls.rules=[]"), site=site, cwd=tmp_path)
     assert refused.code == crawling.REFUSED

@@ -3,7 +3,7 @@
 import logging
 import resource
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from crawler.cli.run.diagnostics import Diagnostics
 from crawler.engine import Ending
@@ -50,13 +50,23 @@ def print_resumed(stats: FrontierStats, console: Diagnostics) -> None:
     )
 
 
-def ending_text(run: CrawlResult, again: str, *, may_begin_anew: bool) -> str:
+def ending_text(run: CrawlResult, again: str, *, may_begin_anew: bool, why: Sequence[str] = ()) -> str:
+    """`why` says of seeds why they gave no page."""
     frontier = run.status.frontier
     waiting = frontier.queued
     match run.ending:
         case Ending.COMPLETE if waiting:
             left_out = number_of(waiting, "URL")
             return f"The crawl is complete, but for {left_out} that frontier.precedence_floor leaves out."
+        case Ending.COMPLETE if run.has_no_page:
+            where = shlex.quote(run.directory)
+            lines = why or [f"onceover inspect {where} url SEED says why"]
+            return (
+                "The crawl has ended without a page.\n"
+                + "".join(f"    {line}\n" for line in lines)
+                + f"To try again: onceover recrawl {where}, then {again}"
+                + (f"\nTo begin anew: {again} --fresh" if may_begin_anew else "")
+            )
         case Ending.COMPLETE if run.had_nothing_left:
             where = shlex.quote(run.directory)
             return (
@@ -65,9 +75,6 @@ def ending_text(run: CrawlResult, again: str, *, may_begin_anew: bool) -> str:
                 f"To fetch another URL: onceover add {where} URL, then {again}"
                 + (f"\nTo begin anew: {again} --fresh" if may_begin_anew else "")
             )
-        case Ending.COMPLETE if not run.resumed and not run.status.pages:
-            where = shlex.quote(run.directory)
-            return f"The crawl is complete, but has no page: `onceover inspect {where} url SEED` says why."
         case Ending.COMPLETE:
             return "The crawl is complete."
         case Ending.INCOMPLETE:

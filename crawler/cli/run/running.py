@@ -88,13 +88,16 @@ def _logging_errors(file: Path) -> Iterator[None]:
         raise
 
 
-def print_result(result: CrawlResult, *, as_json: bool, again: str, may_begin_anew: bool = True) -> None:
+def print_result(
+    result: CrawlResult, *, as_json: bool, again: str, may_begin_anew: bool = True, why: Sequence[str] = ()
+) -> None:
     """Print how a run has ended. `again` is the command that resumes the crawl; with `may_begin_anew` it takes
-    `--fresh`."""
+    `--fresh`. `why` says of seeds why they gave no page."""
     if as_json:
         say(msgspec.json.encode(result))
         return
-    ending, width = ending_text(result, again, may_begin_anew=may_begin_anew), shutil.get_terminal_size().columns
+    ending = ending_text(result, again, may_begin_anew=may_begin_anew, why=why)
+    width = shutil.get_terminal_size().columns
     for line in summary(result.status, ending=ending, directory=result.directory, width=width):
         say(line)
     if sys.stdout.isatty():

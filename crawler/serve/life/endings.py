@@ -53,6 +53,9 @@ def rest_after(how: Ended, now: float) -> Rest | None:
     if how.ending == "incomplete":
         reason = "nothing is left to fetch, but URLs were lost to damage or set aside"
         return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
+    if _has_no_page(how):
+        reason = "nothing is left to fetch, but it has no page: its seeds failed, or were excluded"
+        return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
     match how.exit_code:
         case exit_codes.COMPLETE:
             return Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
@@ -82,12 +85,18 @@ def how_text(how: Ended, process: Process) -> str:
     return text if process.draining is None else f"{text}, because {process.draining.reason}"
 
 
+def _has_no_page(how: Ended) -> bool:
+    return how.ending == "complete" and how.exit_code == exit_codes.FAILED
+
+
 def _ending_text(how: Ended) -> str:
     code = how.exit_code
     if how.is_disk_full:
         return "failed because the disk is full"
     if how.is_read_only:
         return "failed because the disk takes no writes"
+    if _has_no_page(how):
+        return "complete, but without a page"
     if how.ending is not None:
         return "stopped" if how.ending == "signal" else how.ending
     if code is None:

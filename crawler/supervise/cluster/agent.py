@@ -178,6 +178,7 @@ class CrawlAgent:
             self.ending or Ending.STOPPED,
             status,
             directory=self.plan.directory.path,
+            is_whole=False,
             where="in this run on this machine",
         )
 

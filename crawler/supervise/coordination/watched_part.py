@@ -161,9 +161,15 @@ def _without_leases(frontier: FrontierStats) -> FrontierStats:
 
 
 def result_of_all(
-    parts: Iterable[WatchedPart], ending: Ending, status: Status, *, directory: Path, where: str = "in this run"
+    parts: Iterable[WatchedPart],
+    ending: Ending,
+    status: Status,
+    *,
+    directory: Path,
+    is_whole: bool = True,
+    where: str = "in this run",
 ) -> CrawlResult:
-    """How a run has ended in these parts, which has also been logged."""
+    """How a run has ended in these parts, which has also been logged. `is_whole`: there are no others elsewhere."""
     parts = list(parts)
     endings = [part.last.ending for part in parts if isinstance(part.last, Ended)]
     if ending is Ending.COMPLETE and Ending.INCOMPLETE in endings:
@@ -175,6 +181,7 @@ def result_of_all(
         directory=str(directory),
         new_seeds=sum(each.new_seeds for each in opened),
         resumed=any(each.resumed for each in opened),
+        is_whole=is_whole,
         where=where,
     )
 

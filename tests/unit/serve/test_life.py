@@ -452,7 +452,13 @@ def test_a_crash_after_a_long_run_counts_as_the_first() -> None:
 
 @pytest.mark.parametrize(
     ("code", "ending", "state"),
-    [(0, "complete", "complete"), (1, "incomplete", "complete"), (3, "limit", "limit"), (2, None, "held")],
+    [
+        (0, "complete", "complete"),
+        (1, "complete", "complete"),
+        (1, "incomplete", "complete"),
+        (3, "limit", "limit"),
+        (2, None, "held"),
+    ],
 )
 def test_an_ending_that_needs_a_person_or_urls_is_no_crash(code: int, ending: str | None, state: str) -> None:
     facts = after(running(), code, START_S + 5, ending=ending)
