@@ -13,6 +13,7 @@ from rich.table import Table
 
 from crawler.cli.fsck import fsck, verify
 from crawler.cli.operate.options import as_json, named_path, part, place, show
+from crawler.cli.run.streams import while_read
 from crawler.cli.run.terminal import results_console
 from crawler.cli.run.without_page import with_record
 from crawler.codes.exit_codes import COMPLETE, FAILED
@@ -97,7 +98,8 @@ def queues(path: Path, sort: QueueOrder, match: str, retired: bool, offset: int,
         number = [str(queue.part)] if in_parts else []
         figures = [f"{queue.size:,}", f"{queue.spent:,}", queue.wake_at or "", str(queue.health.error_streak)]
         table.add_row(queue.host, *number, *figures, note)
-    results_console().print(table)
+    with while_read():
+        results_console().print(table)
     if left > 0:
         click.echo(f"and {left:,} more; --limit or --offset {offset + limit} shows them", err=True)
 
@@ -132,8 +134,9 @@ def next_urls(path: Path, host: str, limit: int, as_json: bool) -> None:
     """List the URLs of HOST that come next."""
     with reach(path) as crawl:
         found = crawl.ask(InspectNext(host=host, limit=limit))
-    for each in found.urls:
-        click.echo(msgspec.json.encode(each) if as_json else each.url)
+    with while_read():
+        for each in found.urls:
+            click.echo(msgspec.json.encode(each) if as_json else each.url)
     if found.left:
         click.echo(f"and {found.left:,} more; --limit shows them", err=True)
 
@@ -203,10 +206,11 @@ def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
         return
     if not found.refused:
         click.echo("No trap and no quota has refused anything" + (f" on a host with {match!r}." if match else "."))
-    for each in found.refused:
-        click.echo(f"{each.count:>9,}  {each.rule}  {each.host or 'on other hosts'}")
-        for example in each.examples:
-            click.echo(f"{'':>9}    {example}")
+    with while_read():
+        for each in found.refused:
+            click.echo(f"{each.count:>9,}  {each.rule}  {each.host or 'on other hosts'}")
+            for example in each.examples:
+                click.echo(f"{'':>9}    {example}")
     if found.left:
         click.echo(f"and {found.left:,} more; --limit shows them", err=True)
 

@@ -39,6 +39,26 @@ def test_a_list_that_is_cut_is_no_failure_and_what_is_wrong_stays_so(crawl: Stor
     assert unread("inspect", crawl.directory, "fsck") == (FAILED, "")
 
 
+@pytest.mark.parametrize("list_of", [("queues",), ("next", "host-0.test")], ids=["queues", "next"])
+def test_how_much_a_list_leaves_out_is_said_although_nobody_reads_it(
+    crawl: StoredCrawl, list_of: tuple[str, ...]
+) -> None:
+    code, told = unread("inspect", crawl.directory, *list_of, "--limit", "1")
+    assert (code, told.partition(" ")[0]) == (COMPLETE, "and")
+
+
+@pytest.mark.parametrize("options", [(), ("--csv",)])
+def test_the_notes_of_a_comparison_are_said_although_nobody_reads_what_differs(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    crawls = [make(tmp_path / name).directory for name in ("a", "b")]
+    for number, directory in enumerate(crawls):
+        shutil.rmtree(directory / "records")
+        written(directory / "records", record(1, f"/{number}"))
+    code, told = unread("diff", *crawls, *options)
+    assert (code, told.partition(" ")[0]) == (COMPLETE, "note:")
+
+
 def test_all_urls_are_added_although_nobody_reads_what_became_of_the_first_ones(
     crawl: StoredCrawl, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from config.units import parse_duration
 from crawler.cli.operate.options import as_json
-from crawler.cli.run.streams import stdout_for_programs
+from crawler.cli.run.streams import stdout_for_programs, while_read
 from crawler.operate.diff.forms import FIELDS, KINDS
 from crawler.operate.diff.making import make_diff
 from crawler.operate.diff.sides import Renaming
@@ -103,10 +103,11 @@ def diff(
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
-    if as_csv:
-        write_csv(found, stdout_for_programs())
-    else:
-        for line in diff_lines(found):
-            click.echo(line)
+    with while_read():
+        if as_csv:
+            write_csv(found, stdout_for_programs())
+        else:
+            for line in diff_lines(found):
+                click.echo(line)
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
