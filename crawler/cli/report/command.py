@@ -78,7 +78,9 @@ def report(
         raise click.UsageError("expected --csv or --json, found both")
     named = ", ".join(sections) or "none"
     if as_csv and (len(wanted) != 1 or wanted[0] == "summary"):
-        raise click.UsageError(f"--csv prints one section, such as dead-links, but not summary; found {named}")
+        raise click.UsageError(
+            f"--csv prints one section, which is not summary: expected its name, such as dead-links; found {named}"
+        )
     if exit_code and not findings:
         raise click.UsageError(f"--exit-code needs a list that may be empty, such as dead-links; found {named}")
     found = make_report(place(directory, part), wanted, limit=limit)

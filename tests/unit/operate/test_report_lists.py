@@ -580,11 +580,14 @@ def test_the_page_says_of_both_lists_that_only_the_first_page_is_known(tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--csv"], "--csv prints one section, such as dead-links, but not summary; found none\n"),
-        (["summary", "--csv"], "but not summary; found summary\n"),
+        (["--csv"], "expected its name, such as dead-links; found none\n"),
+        (
+            ["summary", "--csv"],
+            "--csv prints one section, which is not summary: expected its name, such as dead-links; found summary\n",
+        ),
         (
             ["dead-links", "redirects", "--csv"],
-            "one section, such as dead-links, but not summary; found dead-links, redirects\n",
+            "one section, which is not summary: expected its name, such as dead-links; found dead-links, redirects\n",
         ),
         (["hosts", "--csv", "--json"], "expected --csv or --json, found both\n"),
     ],
