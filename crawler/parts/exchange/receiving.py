@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -11,7 +11,7 @@ from crawler.background import in_background
 from crawler.parts.agreement import Agreement
 from crawler.parts.exchange.protocol import Connection, ExchangeBroken
 from crawler.parts.messages import Hello, Parcels, ProtocolBroken, Refused, Skip
-from crawler.parts.receiver import Intake, Receiver
+from crawler.parts.receiver import Receiver
 from frontier import Misrouted, PartLinks, Place
 
 log = logging.getLogger(__name__)
@@ -121,30 +121,38 @@ class Receiving:
                 return
             match message:
                 case Parcels():
-                    if (intake := self._receiver.take(sender, message)) is not None:
-                        await self._admit(intake)
+                    await self._admit(sender, message)
                     confirm = self._receiver.confirm(sender, after=message)
                     incoming.again |= confirm is not None and confirm.again
                     incoming.must_confirm.set()
                 case Skip():
-                    if (place := self._receiver.skip(sender, message)) is not None:
-                        log.error("links of part %d were lost on their way, as after the loss of a disk", sender)
-                        await self._links.skip(sender, place)
-                        self._commit(sender, place)
+                    await self._skip(sender, message)
                     if (welcome := self._receiver.welcome_again(sender)) is not None:
                         await incoming.connection.send(welcome)
                 case _:
                     raise ProtocolBroken(f"expected parcels of part {sender}, found {type(message).__name__}")
 
-    async def _admit(self, intake: Intake) -> None:
-        sequence = intake.place.sequence - len(intake.parcels)
-        for parcels in _batches(intake.parcels):
-            sequence += len(parcels)
-            place = Place(intake.place.incarnation, sequence)
+    async def _admit(self, sender: int, parcels: Parcels) -> None:
+        """What is new of these parcels is found in the turn that admits it: after a connection has broken, its last
+        parcels may still wait for their turn when the next connection brings them again."""
+        while True:
             async with self._turn:
-                new = await self._links.admit(intake.sender, place, parcels)
+                intake = self._receiver.take(sender, parcels)
+                if intake is None:
+                    return
+                batch = _first_batch(intake.parcels)
+                left = len(intake.parcels) - len(batch)
+                place = Place(intake.place.incarnation, intake.place.sequence - left)
+                new = await self._links.admit(sender, place, batch)
+                self._commit(sender, place)
             self._on_new(new)
-            self._commit(intake.sender, place)
+
+    async def _skip(self, sender: int, skip: Skip) -> None:
+        async with self._turn:
+            if (place := self._receiver.skip(sender, skip)) is not None:
+                log.error("links of part %d were lost on their way, as after the loss of a disk", sender)
+                await self._links.skip(sender, place)
+                self._commit(sender, place)
 
     def _commit(self, sender: int, place: Place) -> None:
         self._receiver.commit(sender, place)
@@ -178,15 +186,11 @@ class Receiving:
         self.confirm_all()
 
 
-def _batches(parcels: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Consecutive parcels that are admitted together."""
-    batch: list[bytes] = []
+def _first_batch(parcels: Sequence[bytes]) -> Sequence[bytes]:
+    """The parcels that are admitted together, and before the others."""
     size = 0
-    for parcel in parcels:
-        if batch and size + len(parcel) > ADMITTED_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(parcel)
+    for number, parcel in enumerate(parcels):
         size += len(parcel)
-    if batch:
-        yield batch
+        if number and size > ADMITTED_BYTES:
+            return parcels[:number]
+    return parcels

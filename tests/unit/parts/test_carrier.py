@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import shutil
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
@@ -10,10 +11,13 @@ from random import Random
 import pytest
 
 from crawler.parts.exchange import carrier
+from crawler.parts.exchange.protocol import Connection
 from crawler.parts.exchange.sending import PartsDisagree
-from crawler.parts.messages import Confirm, Hello, Welcome
+from crawler.parts.messages import Confirm, Hello, Parcels, Welcome
 from crawler.testing.loops import in_event_loop
+from frontier import Place
 from frontier.leveldb.database import SystemCalls
+from frontier.parts.parcels import encode_parcel
 from frontier.upkeep.part_checks import check_parts
 from tests.unit.frontier.disk import Disk
 from tests.unit.parts.carrying import Crawl, RunningPart, until, wait_for_end
@@ -237,6 +241,47 @@ async def test_parts_that_divide_the_crawl_in_other_ways_refuse_each_others_link
                 await until(first.carrying.done)
                 assert second.frontier.describe().admitted == 0
     assert raised.group_contains(PartsDisagree, match="was sent .* by part 0, which belongs to part 0")
+
+
+@in_event_loop
+async def test_parcels_that_come_again_while_they_wait_for_admission_are_admitted_once(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [foreign_page(crawl.world, 0)]
+    pages += [foreign_page(crawl.world, 0, pages[0])]
+    parcels = [encode_parcel([page_of(page)]) for page in pages]
+    sending = await crawl.exchange(1)
+    async with crawl.running(0, crawls=False) as receiver:
+        admit, admitted = receiver.links.admit, list[Place]()
+        waits, may_go_on = asyncio.Event(), asyncio.Event()
+
+        async def wait_and_admit(sender: int, place: Place, content: Sequence[bytes], /) -> int:
+            # As while the server of the visited set does not answer.
+            waits.set()
+            await may_go_on.wait()
+            admitted.append(place)
+            return await admit(sender, place, content)
+
+        monkeypatch.setattr(receiver.links, "admit", wait_and_admit)
+
+        async def begin(count: int) -> Connection:
+            connection = await sending.connect(0)
+            await connection.send(Hello(sender=1, receiver=0, incarnation=9, agreement=crawl.agreement))
+            assert await connection.receive() == Welcome(receiver=0, incarnation=receiver.links.incarnation, position=0)
+            await connection.send(Parcels(incarnation=9, first=1, parcels=parcels[:count]))
+            return connection
+
+        await begin(2)
+        await waits.wait()
+        connection = await begin(1)  # its parcels are gathered anew, so they are others at once
+        await asyncio.sleep(0.05)  # nothing tells when the parcels have come that wait
+        may_go_on.set()
+        while (confirm := await connection.receive()) is not None:
+            if isinstance(confirm, Confirm) and confirm.safe == 2:
+                break
+        assert admitted == [Place(9, 2)]
+        assert receiver.links.positions() == {(1, 9): 2}
+    await sending.aclose()
 
 
 @in_event_loop
