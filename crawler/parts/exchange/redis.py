@@ -83,7 +83,7 @@ class RedisExchange(Generic[_Message]):
         self._trouble: tuple[str, float] | None = None
         """What is wrong, and since when."""
         self._working = asyncio.get_running_loop().create_task(self._work())
-        self._working.add_done_callback(lambda _: self._accepted.put_nowait(None))
+        self._working.add_done_callback(self._end)
 
     @classmethod
     async def begin(
@@ -92,8 +92,19 @@ class RedisExchange(Generic[_Message]):
         """Return when the part can be reached, or when Redis can't. Raises `ValueError` for what is no URL of a
         server."""
         exchange = cls(server, number, prefix=prefix, wire=wire)
-        await exchange._first_try.wait()
+        try:
+            await exchange._first_try.wait()
+        except BaseException:
+            await exchange.aclose()
+            raise
+        if exchange._working.done():
+            await exchange.aclose()  # raises what has ended it
         return exchange
+
+    def _end(self, _: object) -> None:
+        """Nothing works any more: nobody need wait."""
+        self._first_try.set()
+        self._accepted.put_nowait(None)
 
     async def connect(self, part: Address, /) -> RedisConnection[_Message]:
         if self._registration is None:

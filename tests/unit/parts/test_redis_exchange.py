@@ -51,6 +51,28 @@ async def test_who_looks_for_a_part_while_the_connection_is_closed_leaves_none_o
             await until(lambda: len(client.client_list()) == 1)
 
 
+@in_event_loop
+async def test_an_exchange_does_not_begin_with_what_is_no_url_of_a_server() -> None:
+    for url in ("redis://127.0.0.1:port/0", "http://127.0.0.1/0", "sentinel://127.0.0.1:1/"):
+        with pytest.raises(ValueError, match=r"expected|Port"):
+            async with asyncio.timeout(MAX_WAIT_S):
+                await RedisExchange.begin(Server(url=url), 0, prefix="test", wire=LINKS)
+
+
+@in_event_loop
+async def test_an_exchange_that_is_cancelled_while_it_begins_leaves_nothing_at_work(server: RedisServer) -> None:
+    server.hold()
+    try:
+        beginning = asyncio.create_task(RedisExchange.begin(Server(url=server.url), 0, prefix="test", wire=LINKS))
+        await until(lambda: len(asyncio.all_tasks()) > 2)
+        beginning.cancel()
+        await asyncio.wait({beginning})
+        assert beginning.cancelled()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+    finally:
+        server.go_on()
+
+
 async def fail(server: RedisServer, fault: str, dice: Random) -> None:
     """Let the server fail for a moment."""
     moment_s = dice.uniform(0.05, 0.3)
