@@ -255,7 +255,7 @@ class CrawlAgent:
             match await self._leases.next_change():
                 case Held(part=part) if part == COORDINATOR:
                     if not self._leaves.is_set():
-                        await self._deciding.begin(run=self.client.run_state, after=self._after)
+                        self._deciding.begin(run=self.client.run_state, after=self._after)
                 case Held(part=part):
                     self.here.run(part)
                 case Renewed(part=part, until=until) if part != COORDINATOR:

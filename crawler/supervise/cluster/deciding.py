@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from crawler.cluster.boottime import boottime
 from crawler.cluster.keeper import LeaseKeeper
@@ -62,13 +62,10 @@ class Deciding:
         if self._server is not None and claim is not None:
             self._server.look(self._unheld.see(cluster.unheld(claim), boottime()))
 
-    async def begin(self, *, run: RunState, after: str) -> None:
+    def begin(self, *, run: RunState, after: str) -> None:
         """The lease is held. `run` is how far the run is, and `after` the ending mark of the one before."""
         log.info("this machine decides for the crawl from now on")
-        prefix = self._joined.exchange_prefix
-        exchange = await RedisExchange.begin(self._joined.server, ADDRESS, prefix=prefix, wire=WIRE)
-        server = self._server = CoordinatorServer(self._joined, exchange, run=run, after=after, end=self._end_for_all)
-        self._working = asyncio.create_task(self._work(server, exchange))
+        self._working = asyncio.create_task(self._work(run, after))
 
     async def end(self) -> None:
         """Another machine may decide from now on. Ending twice is harmless."""
@@ -78,14 +75,19 @@ class Deciding:
             working.cancel()
             await asyncio.wait({working})
 
-    async def _work(self, server: CoordinatorServer, exchange: RedisExchange[Any]) -> None:
+    async def _work(self, run: RunState, after: str) -> None:
         try:
-            await server.run()
+            # Redis may take long to answer, and the agent has leases to follow.
+            prefix = self._joined.exchange_prefix
+            exchange = await RedisExchange.begin(self._joined.server, ADDRESS, prefix=prefix, wire=WIRE)
+            try:
+                self._server = CoordinatorServer(self._joined, exchange, run=run, after=after, end=self._end_for_all)
+                await self._server.run()
+            finally:
+                await exchange.aclose()
         except Exception as error:
             log.exception("this machine can't decide for the crawl any more; another one may")
             self._on_failure(PartFailed(f"this machine can't decide for the crawl any more: {error!r}", FAILED))
-        finally:
-            await exchange.aclose()
 
     async def _end_for_all(self, ending: Ending) -> bool:
         """Write the ending mark, unless another machine decides by now."""

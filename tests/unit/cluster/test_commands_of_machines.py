@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import msgspec
+import pytest
 import redis
 
 from config import Loaded, render_toml
@@ -238,6 +239,34 @@ def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_
     assert told[1:] == ["part 2 waits: this machine runs no more than 1 part (--max-parts)."]
     [agent] = cluster.agents.values()
     assert agent.parts == {0: "waits for its lease", 2: "this machine runs no more than 1 part (--max-parts)"}
+
+
+async def _run_a_part_while_no_exchange_begins(directory: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begins, runs = asyncio.Event(), asyncio.Event()
+
+    async def hang(*_: object, **__: object) -> None:
+        begins.set()
+        await asyncio.Event().wait()
+
+    async with join(_reached(url), directory, on_wait=lambda _: None) as joined:
+        exchange = await RedisExchange.begin(joined.server, "agent", prefix=joined.exchange_prefix, wire=WIRE)
+        agent = CrawlAgent(joined, exchange, max_parts=1, tell=lambda _: None)
+        monkeypatch.setattr(RedisExchange, "begin", hang)
+        monkeypatch.setattr(agent.here, "run", lambda _: runs.set())
+        running = asyncio.create_task(agent.run())
+        async with asyncio.timeout(MAX_WAIT_S):
+            await begins.wait()
+            await runs.wait()
+        agent.stop(Ending.SIGNAL)
+        await running
+        await exchange.aclose()
+
+
+def test_a_machine_that_is_about_to_decide_follows_its_leases_meanwhile(
+    tmp_path: Path, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis may answer those that are connected, and nobody else, as when it has no room for more connections."""
+    asyncio.run(_run_a_part_while_no_exchange_begins(made(tmp_path), server.url, monkeypatch))
 
 
 async def _ask_status(directory: Path, url: str, *, ran: WatchedPart | None) -> CrawlStatus | Refusal:
