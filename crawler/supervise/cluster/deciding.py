@@ -52,7 +52,7 @@ class Deciding:
         self._joined = joined
         self._leases = leases
         self._on_failure = on_failure
-        self._unheld = Unheld(lease_s=joined.cluster.identity.lease_s)
+        self._unheld = self._nothing_seen()
         self._server: CoordinatorServer | None = None
         self._working: asyncio.Task[None] | None = None
 
@@ -65,7 +65,12 @@ class Deciding:
     def begin(self, *, run: RunState, after: str) -> None:
         """The lease is held. `run` is how far the run is, and `after` the ending mark of the one before."""
         log.info("this machine decides for the crawl from now on")
+        self._unheld = self._nothing_seen()
         self._working = asyncio.create_task(self._work(run, after))
+
+    def _nothing_seen(self) -> Unheld:
+        """Nobody has looked yet since another machine may have decided."""
+        return Unheld(lease_s=self._joined.cluster.identity.lease_s)
 
     async def end(self) -> None:
         """Another machine may decide from now on. Ending twice is harmless."""

@@ -11,8 +11,10 @@ import redis
 from config import Loaded, render_toml
 from crawler.background import in_background
 from crawler.cli.operate.pausing import status_lines
+from crawler.cluster.keeper import LeaseKeeper
+from crawler.cluster.leases import Held
 from crawler.cluster.machine import MachineDirectory, begin_machine
-from crawler.cluster.values import Cluster, Granted
+from crawler.cluster.values import COORDINATOR, Cluster, Granted, Wanted
 from crawler.control.asking import open_channel
 from crawler.control.replies import CrawlStatus, Refusal
 from crawler.control.requests import GetStatus
@@ -25,9 +27,12 @@ from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.line.messages import Progress
 from crawler.parts.ownership import Ownership
 from crawler.supervise.cluster.agent import CrawlAgent
+from crawler.supervise.cluster.coordinator_server import CoordinatorServer
+from crawler.supervise.cluster.deciding import Deciding
 from crawler.supervise.cluster.joining import join
 from crawler.supervise.cluster.messages import WIRE
 from crawler.supervise.cluster.operating import answer_operator
+from crawler.supervise.coordination.coordinator import RunState
 from crawler.supervise.coordination.reporter import Reporter
 from crawler.supervise.coordination.watched_part import WatchedPart
 from crawler.testing.loops import run_in_virtual_time
@@ -37,7 +42,7 @@ from crawler.wiring.crawl import open_crawl
 from tests.e2e.crawling import AWAY, COMPLETE, FAILED, REFUSED, USAGE, assert_told
 from tests.e2e.operating import command_here
 from tests.redis_server import RedisServer, running_redis
-from tests.unit.cluster.homes import IDENTITY
+from tests.unit.cluster.homes import IDENTITY, MemoryHome
 from tests.unit.supervise.test_watching import opened, status
 
 HOSTS = [f"h{number}.test" for number in range(8)]
@@ -267,6 +272,36 @@ def test_a_machine_that_is_about_to_decide_follows_its_leases_meanwhile(
 ) -> None:
     """Redis may answer those that are connected, and nobody else, as when it has no room for more connections."""
     asyncio.run(_run_a_part_while_no_exchange_begins(made(tmp_path), server.url, monkeypatch))
+
+
+async def _decide_twice(directory: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The parts that are taken for ones without a process by a machine that decides, then does not for long, and then
+    decides again."""
+    now, found = 100.0, list[list[int]]()
+    monkeypatch.setattr("crawler.supervise.cluster.deciding.boottime", lambda: now)
+    monkeypatch.setattr(CoordinatorServer, "look", lambda _, parts: found.append(parts))
+    async with join(_reached(url), directory, on_wait=lambda _: None) as joined:
+        home = MemoryHome()
+        keeper = LeaseKeeper(joined.register, home, "a", choose=lambda *_: [Wanted(part=COORDINATOR)], lease_s=1.0)
+        deciding = Deciding(joined, keeper, on_failure=lambda _: None)
+        async with in_background(keeper.run()), asyncio.timeout(MAX_WAIT_S):
+            while not isinstance(await keeper.next_change(), Held):
+                pass
+            for _ in range(2):
+                deciding.begin(run=RunState(), after="")
+                looked = len(found)
+                while len(found) == looked:
+                    await asyncio.sleep(0.01)
+                    deciding.look(await joined.register.read())
+                await deciding.end()
+                now += 1000.0
+    return found
+
+
+def test_a_machine_that_decides_again_does_not_trust_what_it_saw_when_it_last_did(
+    tmp_path: Path, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert asyncio.run(_decide_twice(made(tmp_path), server.url, monkeypatch)) == [[], []]
 
 
 async def _ask_status(directory: Path, url: str, *, ran: WatchedPart | None) -> CrawlStatus | Refusal:
