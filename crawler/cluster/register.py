@@ -35,6 +35,7 @@ from crawler.cluster.decoding import (
     agents_of,
     answer_of_claim,
     cluster_of,
+    digest_of,
     flat_of,
     holder_of,
     identity_of,
@@ -86,8 +87,8 @@ class Register:
         place = f"{{{prefix}:{generation}:cluster}}"
         self._register, self._large, self._agents = (f"{place}:{name}" for name in ("register", "large", "agents"))
         self._lease = f"{place}:lease:"
-        self._known: tuple[bytes, Mapping[bytes, bytes]] = b"", {}
-        """What is large, and the version of the configuration that it has."""
+        self._known: tuple[bytes, bytes, Mapping[bytes, bytes]] = b"", b"", {}
+        """The version of the configuration, its digest, and what is large."""
 
     async def create(self, identity: Identity, *, is_new: bool = True) -> bool:
         """Write the register, unless there is one. Returns whether it was written.
@@ -152,14 +153,16 @@ class Register:
         """All of it. Raises `Forgotten` and `RegisterDamaged`."""
         parts, version = await self._read_size()
         large = await self._read_large(version)
-        keys = [self._register, self._agents, *map(self._lease_of, range(COORDINATOR, parts))]
+        keys = [self._register, self._agents, self._large, *map(self._lease_of, range(COORDINATOR, parts))]
         async with only(self._client, "hash", keys):
-            run_id, (s, us), flat, agents, leases = await self._eval(scripts.READ, keys)
+            run_id, (s, us), flat, agents, leases, digest = await self._eval(scripts.READ, keys)
         pairs = dict(pairs_of(flat))
         if not pairs:
             raise Forgotten
-        if pairs.get(b"configuration_version") != version:
-            return await self.read()  # `large` belongs to another version
+        if pairs.get(b"configuration_version") != version or digest not in (b"", self._known[1]):
+            # `large` belongs to another version, or to one with the same number that a failover has lost.
+            self._known = b"", b"", {}
+            return await self.read()
         fields = Fields(pairs, self._register)
         return cluster_of(
             identity_of(self._generation, fields, large),
@@ -174,20 +177,20 @@ class Register:
         """The number of parts, and the version of the configuration. Raises `Forgotten` and `RegisterDamaged`."""
         names = (b"parts", b"configuration_version")
         async with only(self._client, "hash", [self._register]):
-            values = await self._client.hmget(self._register, *names)
-            if values == [None, None] and not await self._client.exists(self._register):
+            found = await self._client.hmget(self._register, *names)
+            if found == [None, None] and not await self._client.exists(self._register):
                 raise Forgotten
-        pairs = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        fields = Fields(pairs, self._register)
+        fields = Fields({key: each for key, each in zip(names, found, strict=True) if each is not None}, self._register)
         return fields.parts(), fields.raw("configuration_version")
 
     async def _read_large(self, version: bytes) -> Fields:
-        if self._known[0] != version or not self._known[1]:
+        if self._known[0] != version or not self._known[2]:
             async with only(self._client, "hash", [self._large, self._register]):
-                self._known = version, await self._client.hgetall(self._large)
-                if not self._known[1] and not await self._client.exists(self._register):
+                found = await self._client.hgetall(self._large)
+                if not found and not await self._client.exists(self._register):
                     raise Forgotten
-        return Fields(self._known[1], self._large, self._register)
+            self._known = version, digest_of(found.get(b"configuration", b"")), found
+        return Fields(self._known[2], self._large, self._register)
 
     async def claim(
         self, part: int, *, holder: str, claim: str, stored: int, makes: bool, lease_s: float
@@ -200,8 +203,7 @@ class Register:
     async def confirm(self, part: int, *, claim: str, epoch: int, lease_s: float) -> bool:
         """The claim has waited, and its directory stores the epoch: let it stand. Returns whether it still holds the
         lease."""
-        ms = int(lease_s * 1000)
-        return bool(await self._eval(scripts.CONFIRM, self._keys(part), part, claim, epoch, ms))
+        return bool(await self._eval(scripts.CONFIRM, self._keys(part), part, claim, epoch, int(lease_s * 1000)))
 
     async def renew(self, claims: Mapping[int, str], *, lease_s: float) -> Sequence[bool]:
         """Renew the leases of parts by their claims. Returns which of them hold their lease."""
@@ -222,8 +224,7 @@ class Register:
     async def adopt(self, part: int, *, is_made: bool) -> Adopted | Denied:
         """Let a part that nobody holds have a new lineage. It is made anew, or `is_made`: the caller has a directory
         for it, and stores lineage and epoch there. Raises `Forgotten`."""
-        answer = await self._eval(scripts.ADOPT, self._keys(part), part, int(is_made), LAST_IN_ORDER)
-        match answer:
+        match await self._eval(scripts.ADOPT, self._keys(part), part, int(is_made), LAST_IN_ORDER):
             case [b"adopted", epoch, lineage]:
                 return Adopted(part=part, epoch=epoch, lineage=lineage)
             case [b"held", by]:
@@ -245,9 +246,8 @@ class Register:
     async def retire(self, retirement: Retirement, epochs: Sequence[int]) -> Denied | None:
         """Let nobody run this generation any more, because another takes its place. Denied while somebody holds
         a lease, or if the directory of a part, whose epoch is in `epochs`, is not the newest. Raises `Forgotten`."""
-        keys = await self._all_keys()
         rest = (retirement.generation, msgspec.json.encode(retirement), *epochs)
-        match await self._eval(scripts.RETIRE, keys, *rest):
+        match await self._eval(scripts.RETIRE, await self._all_keys(), *rest):
             case [b"done"]:
                 return None
             case [b"retired", by]:

@@ -32,7 +32,7 @@ return 1
 READ: Final = f"""
 local longest = math.floor((tonumber(redis.call('HGET', KEYS[1], 'lease_s') or '') or 0) * 1000)
 local leases = {{}}
-for at = 3, #KEYS do
+for at = 4, #KEYS do
   local lease = redis.call('HMGET', KEYS[at], 'holder', 'claim', 'epoch', 'stored', 'stands')
   if lease[1] then
     lease[6] = redis.call('PTTL', KEYS[at])
@@ -42,10 +42,13 @@ for at = 3, #KEYS do
       redis.pcall('PEXPIRE', KEYS[at], longest)
       lease[6] = longest
     end
-    leases[#leases + 1] = {{at - 4, lease}}
+    leases[#leases + 1] = {{at - 5, lease}}
   end
 end
-return {{{_RUN_ID}, redis.call('TIME'), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), leases}}
+local configuration = redis.pcall('HGET', KEYS[3], 'configuration')
+local digest = type(configuration) == 'string' and redis.sha1hex(configuration) or ''
+local register, agents = redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2])
+return {{{_RUN_ID}, redis.call('TIME'), register, agents, leases, digest}}
 """
 CLAIM: Final = f"""
 local part, holder, claim, stored, makes, ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1', ARGV[6]

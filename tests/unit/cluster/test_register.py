@@ -194,3 +194,20 @@ async def _read_while_it_is_replaced(server: RedisServer) -> None:
 
 def test_a_configuration_is_read_with_its_own_version_while_another_replaces_it(server: RedisServer) -> None:
     asyncio.run(_read_while_it_is_replaced(server))
+
+
+async def _read_after_a_failover_that_lost_a_configuration(server: RedisServer) -> None:
+    version = IDENTITY.configuration_version + 1
+    async with connected(Server(url=server.url)) as client:
+        register = Register(client, prefix="test", generation=IDENTITY.generation)
+        await register.create(IDENTITY)
+        await register.replace_configuration("lost", version)
+        assert (await register.read()).identity.configuration == "lost"
+        # Another machine has changed what the server had before that.
+        await client.hset(f"{{test:{IDENTITY.generation}:cluster}}:large", "configuration", "holds")
+        found = (await register.read()).identity
+        assert (found.configuration_version, found.configuration) == (version, "holds")
+
+
+def test_a_configuration_is_read_again_when_another_has_its_version(server: RedisServer) -> None:
+    asyncio.run(_read_after_a_failover_that_lost_a_configuration(server))
