@@ -260,17 +260,24 @@ class RedisExchange(Generic[_Message]):
             await self._has_frames.wait()
 
     async def _flush(self) -> None:
-        for address, frames in list(self._to_send.items()):
-            part, other = address
+        """Raises `OutOfMemoryError` after all that could be written: of a cluster, one node may be full."""
+        full: OutOfMemoryError | None = None
+        for (part, other), frames in list(self._to_send.items()):
             packed = [_pack(frame) for frame in frames]
-            stands = await self._streams.write(part, other, packed)
+            try:
+                stands = await self._streams.write(part, other, packed)
+            except OutOfMemoryError as error:
+                full = error
+                continue
             # Frames may have come meanwhile. Those that were written leave only now: a full memory loses none.
             del frames[: len(packed)]
             if not stands:
                 for connection in [each for each in self._connections.values() if each.other == other]:
                     connection.break_off(f"{name_of(part)} can't be reached any more")
-            if (not frames or not stands) and self._to_send.get(address) is frames:
-                del self._to_send[address]
+            if (not frames or not stands) and self._to_send.get((part, other)) is frames:
+                del self._to_send[part, other]
+        if full is not None:
+            raise full
 
     async def _renew(self) -> None:
         while True:

@@ -9,12 +9,13 @@ from types import NoneType
 
 import pytest
 import redis
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 
 from crawler.parts.exchange.protocol import Unreachable
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.exchange.redis_connection import keys_of
 from crawler.parts.exchange.redis_streams import NotConnected, Streams
+from crawler.parts.exchange.way import Address
 from crawler.parts.exchange.wire import LINKS
 from crawler.redis.client import leave_idle
 from crawler.redis.server import Server
@@ -290,6 +291,33 @@ async def test_an_exchange_that_fails_just_when_it_is_closed_is_closed(
             await asyncio.sleep(0)
         async with asyncio.timeout(MAX_WAIT_S):
             await exchange.aclose()
+
+
+@in_event_loop
+async def test_a_part_whose_node_of_a_cluster_is_full_keeps_no_links_from_others(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Streams.write
+
+    async def write_unless_full(streams: Streams, part: Address, registration: int, frames: list[bytes]) -> bool:
+        if part == 1:
+            raise OutOfMemoryError("OOM command not allowed when used memory > 'maxmemory'")
+        return await write(streams, part, registration, frames)
+
+    monkeypatch.setattr(Streams, "write", write_unless_full)
+    async with AsyncExitStack() as stack:
+        first, second, third = [
+            await stack.enter_async_context(
+                aclosing(await RedisExchange.begin(Server(url=server.url), number, prefix="test", wire=LINKS))
+            )
+            for number in range(3)
+        ]
+        assert second.trouble is None
+        await first.connect(1)
+        await first.connect(2)
+        async with asyncio.timeout(MAX_WAIT_S):
+            assert await third.accept() is not None
+        assert "the memory of Redis is full" in (first.trouble or "")
 
 
 @in_event_loop
