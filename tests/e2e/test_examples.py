@@ -399,12 +399,6 @@ def check_directory_of_parts(block: Block, folder: Path, shell: Shell) -> None:
     assert [name for name in names if not list((folder / top).glob(name))] == []
 
 
-def check_folders(block: Block, folder: Path, shell: Shell) -> None:
-    top = re.findall(r"^(\w+)/", block.text, re.MULTILINE)
-    assert [name for name in top if not (REPOSITORY / name).is_dir()] == []
-    assert top
-
-
 def check_report(block: Block, folder: Path, shell: Shell) -> None:
     shell.run("onceover demo --set limits.pages=100")
     printed, code = shell.run("onceover report crawls/demo")
@@ -798,7 +792,6 @@ def check_preferences(block: Block, _: Path, __: Shell) -> None:
 SHOWN_ELSEWHERE = {
     ("README.md", "The crawl is complete."): check_summary,
     ("README.md", "crawls/site/"): check_crawl_directory,
-    ("README.md", "config/ "): check_folders,
     ("docs/commands.md", "4.0 s · 15 pages"): check_progress_lines,
     ("docs/commands.md", '{"time"'): check_json_log,
     ("docs/commands.md", "crawls/demo, "): check_report,
