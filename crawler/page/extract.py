@@ -39,7 +39,8 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     preferences: Sequence[Preference] = ()
     """What its <meta> elements say about its use."""
     simhash: int | None = None
-    """The fingerprint of the text, 64 bits, if it was asked for; None for what is no text, or a short one."""
+    """The fingerprint of the text, 64 bits, if it was asked for; None for what is no text, or a short one. Pages
+    without it are not compared with others."""
     error: str | None = None
     """What the extractor failed at. The extract then holds what was read before that."""
 
