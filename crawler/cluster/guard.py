@@ -44,7 +44,10 @@ class LeaseGuard:
 
     def check(self) -> None:
         """Return if the lease lasts. Call this right before a request is written, and before each write to the frontier
-        or a sink."""
+        or a sink.
+
+        A process that is stopped after this check and goes on later still sends that request, or finishes that write.
+        It writes into its own directory, which by then is an older copy if the part was opened elsewhere."""
         if self._clock() >= self._until():
             self._end()
 
