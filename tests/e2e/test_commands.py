@@ -1,5 +1,6 @@
 """That each command does what its page says, on whole processes."""
 
+import asyncio
 import json
 import os
 import pty
@@ -24,6 +25,7 @@ from config import load, render_show
 from crawler.cli import onceover as command_line
 from crawler.codes import exit_codes
 from crawler.simweb.params import demo_params
+from crawler.testing.fetch.raw_server import Script, page, raw_server
 from crawler.url.urls import UrlReader, host_of
 from tests.e2e.crawling import (
     AWAY,
@@ -521,6 +523,30 @@ def test_a_crawl_without_a_page_names_the_status_of_its_seed(tmp_path: Path, web
     ended = onceover("crawl", *options, "--dir", "d", "--seed", seed, cwd=tmp_path)
     assert_told(ended, FAILED)
     assert ended.out.startswith(f"The crawl has ended without a page.\n    {seed}: status 404\n")
+
+
+async def test_a_crawl_without_a_page_says_where_the_redirects_of_its_seeds_lead(tmp_path: Path) -> None:
+    def to(target: str) -> Script:
+        return [page(b"", b"Location: " + target.encode(), status=b"302 Found")]
+
+    scripts: dict[str, Script] = {
+        "/a": to("/b"),
+        "/b": to("/none"),
+        "/c": to("/e"),
+        "/e": to("/c"),
+        "/d": to("http://127.0.0.1:1/"),
+    }
+    async with raw_server(scripts) as server:
+        seeds = [each for path in ("/a", "/c", "/d") for each in ("--seed", server.url(path))]
+        options = setting("fetch.allow_private=true", "politeness.min_delay_s=0", "scope.sitemaps=false")
+        ended = await asyncio.to_thread(onceover, "crawl", *seeds, *options, "--dir", "c", cwd=tmp_path)
+    assert_told(ended, FAILED)
+    a, b, c, d, e, none = (server.url(path) for path in ("/a", "/b", "/c", "/d", "/e", "/none"))
+    assert ended.out.splitlines()[1:4] == [
+        f"    {a} -> {b} -> {none}: status 404",
+        f"    {c} -> {e} -> {c}: the redirects go round in a circle",
+        f"    {d} -> http://127.0.0.1:1/: not followed, for the reason port",
+    ]
 
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(tmp_path: Path, slow_web: Web) -> None:
