@@ -54,7 +54,7 @@ def rest_after(how: Ended, now: float) -> Rest | None:
         reason = "nothing is left to fetch, but URLs were lost to damage or set aside"
         return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
     if _has_no_page(how):
-        reason = "nothing is left to fetch, but it has no page: its seeds failed, or were excluded"
+        reason = "nothing is left to fetch, but its run has ended without a page: its URLs failed, or were excluded"
         return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
     match how.exit_code:
         case exit_codes.COMPLETE:
