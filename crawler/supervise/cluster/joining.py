@@ -50,6 +50,7 @@ class Joined:
         """Whether other settings stood here than the crawl has, and those of the crawl do now."""
         self.version = 0
         """Of the configuration that this machine has taken over."""
+        self._configuration = ""
         self._plan = self._make_plan(cluster)
 
     @property
@@ -62,15 +63,17 @@ class Joined:
         return self.home.layout.directories_here(self._directory.path)
 
     def learn(self, cluster: Cluster) -> None:
-        """Take over a newer configuration, if there is one. Raises `ConfigError` if it can't be used here; then the one
-        before holds."""
-        if cluster.identity.configuration_version > self.version:
+        """Take over a newer configuration, if there is one, or another of the same version: after a failover that has
+        lost that one, Redis says what it is. Raises `ConfigError` if it can't be used here; then the one before
+        holds."""
+        version, configuration = cluster.identity.configuration_version, cluster.identity.configuration
+        if version > self.version or (version == self.version and configuration != self._configuration):
             self._plan = self._make_plan(cluster)
 
     def _make_plan(self, cluster: Cluster) -> Plan:
         loaded = load(self._directory.configuration)
         check_configuration(loaded)
-        self.version = cluster.identity.configuration_version
+        self.version, self._configuration = cluster.identity.configuration_version, cluster.identity.configuration
         return Plan(loaded=loaded, directory=self._directory, layout=self.home.layout)
 
 

@@ -246,6 +246,40 @@ def test_a_machine_says_what_redis_has_forgotten_and_which_parts_it_has_no_room_
     assert agent.parts == {0: "waits for its lease", 2: "this machine runs no more than 1 part (--max-parts)"}
 
 
+async def _take_over(directory: Path, url: str) -> list[int | None]:
+    """The limits of pages that a machine works with: first, as another has changed it, and as another has changed it
+    who did not know of that, because a failover of Redis had lost it."""
+
+    def with_pages(pages: int) -> str:
+        seeds = [f"http://{HOSTS[0]}/"]
+        changed = {"crawl.seeds": seeds, "crawl.parts": 3, "limits.pages": pages}
+        options = {key: ("a test", value) for key, value in changed.items()}
+        return render_toml(load(None, options=options, environ={}).lasting)
+
+    async with join(_reached(url), directory, on_wait=lambda _: None) as joined:
+        known = joined.cluster.identity
+        found = [joined.plan.loaded.config.limits.pages]
+
+        async def learn() -> None:
+            cluster = await joined.register.read()
+            joined.home.learn(cluster)
+            joined.learn(cluster)
+            found.append(joined.plan.loaded.config.limits.pages)
+
+        await joined.register.replace_configuration(with_pages(7), known.configuration_version + 1)
+        await learn()
+        with redis.Redis.from_url(url) as client:
+            client.hset(f"{{test:{known.generation}:cluster}}:large", "configuration", with_pages(8))
+        await learn()
+    return found
+
+
+def test_a_machine_takes_over_what_redis_says_now_of_a_version_that_it_knew(
+    tmp_path: Path, server: RedisServer
+) -> None:
+    assert asyncio.run(_take_over(made(tmp_path), server.url)) == [None, 7, 8]
+
+
 async def _run_a_part_while_no_exchange_begins(directory: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begins, runs = asyncio.Event(), asyncio.Event()
 

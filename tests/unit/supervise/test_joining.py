@@ -68,8 +68,9 @@ def test_a_machine_keeps_its_settings_while_it_can_t_use_those_that_hold(joined:
     _read(joined, f"{GOOD}[politeness]\nmin_delay_s = 7\n", 3)
     assert joined.plan.loaded.config.politeness.min_delay_s == 7
     assert joined.version == 3
-    _read(joined, GOOD, 3)
+    _read(joined, GOOD, 2)
     assert joined.plan.loaded.config.politeness.min_delay_s == 7
+    assert joined.version == 3
 
 
 def test_a_part_that_was_adopted_here_runs_in_its_new_directory_at_once(joined: Joined) -> None:
