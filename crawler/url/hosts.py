@@ -21,6 +21,8 @@ _LONGEST_LABEL: Final = 63
 LONGEST_REMEMBERED: Final = 300
 """Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
 _TOP_LEVELS_REMEMBERED: Final = 2048
+_MISSING_SEARCHED: Final = 8
+"""To search the list for one top-level domain that it lacks takes a tenth of the time to read all that it has."""
 _REGISTRIES_BEGIN: Final = b"// ===BEGIN ICANN DOMAINS==="
 _REGISTRIES_END: Final = b"// ===END ICANN DOMAINS==="
 """Marks in the list of public suffixes."""
@@ -152,7 +154,7 @@ def installed_suffixes() -> bytes:
 def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
-        _SUFFIXES.text, _SUFFIXES.top_levels = text, None
+        _SUFFIXES.text, _SUFFIXES.top_levels, _SUFFIXES.missing = text, None, 0
         for cached in (_text, _suffixes, _has_rules, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
@@ -163,8 +165,10 @@ class _Suffixes:
     text: bytes | None = None
     """None is that of the package."""
     top_levels: frozenset[str] | None = None
-    """Those of its rules. They are read when a host has none of them, because others may follow: a page can have
-    100,000 links to such hosts, and to search the list for each of them would take 20 s."""
+    """Those of its rules. They are read when several were missing, because more may follow: a page can have 100,000
+    links to such hosts, and to search the list for each of them would take 20 s."""
+    missing: int = 0
+    """How many top-level domains have been searched for in vain."""
 
 
 _SUFFIXES: Final = _Suffixes()
@@ -201,10 +205,16 @@ def _rules_for(top_level: str, *, of_registries: bool = False) -> list[str]:
     rules = _find_rules(top_level, text)
     if decoded != top_level:
         rules += _find_rules(decoded, text.decode("utf-8", "replace").lower().encode())
-    if not rules and _SUFFIXES.top_levels is None:
-        lines = filter(None, map(str.split, _text(of_registries=False).decode("utf-8", "replace").lower().split("\n")))
-        _SUFFIXES.top_levels = frozenset(_top_level(words[0]).removeprefix("!") for words in lines)
+    if not rules:
+        _SUFFIXES.missing += 1
+        if _SUFFIXES.missing > _MISSING_SEARCHED and _SUFFIXES.top_levels is None:
+            _SUFFIXES.top_levels = _top_levels()
     return rules
+
+
+def _top_levels() -> frozenset[str]:
+    lines = filter(None, map(str.split, _text(of_registries=False).decode("utf-8", "replace").lower().split("\n")))
+    return frozenset(_top_level(words[0]).removeprefix("!") for words in lines)
 
 
 @lru_cache(maxsize=2)

@@ -39,7 +39,9 @@ def test_suffixes_of_registries_are_told_from_private_ones() -> None:
     "rule",
     ["Shop.Test", "shop.test and a comment", "shop.test\r", "shop.test\rtest.example", "公司", "xn--55qx5d", "*.test"],
 )
-@pytest.mark.parametrize("met_before", [(), ("a.net",)], ids=["first", "after-an-unknown-one"])
+@pytest.mark.parametrize(
+    "met_before", [(), tuple(f"a.net{number}" for number in range(9))], ids=["first", "after-unknown-ones"]
+)
 def test_a_rule_of_another_list_holds(rule: str, met_before: tuple[str, ...]) -> None:
     try:
         use_suffixes(f"// A comment\n\n  \n{rule}\n".encode())
@@ -62,7 +64,7 @@ def test_an_exception_among_rules_in_other_letters_holds() -> None:
         use_suffixes(installed_suffixes())
 
 
-def test_the_list_is_searched_for_one_unknown_top_level_and_read_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_is_searched_for_a_few_unknown_top_levels_and_read_then(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
 
     def find(top_level: str, text: bytes) -> list[str]:
@@ -72,12 +74,25 @@ def test_the_list_is_searched_for_one_unknown_top_level_and_read_then(monkeypatc
     find_rules = hosts._find_rules
     monkeypatch.setattr("crawler.url.hosts._find_rules", find)
     try:
-        use_suffixes("test // with us\n*.公司\n// unknown-9\n".encode())
-        assert [registered_domain(f"a.b.unknown-{number}") for number in range(9)][-1] == "b.unknown-8"
-        assert not has_known_top_level("unknown-9")
+        use_suffixes("test // with us\n*.公司\n// unknown-99\n".encode())
+        assert [registered_domain(f"a.b.unknown-{number}") for number in range(99)][-1] == "b.unknown-98"
+        assert not has_known_top_level("unknown-99")
         assert registered_domain("a.b.test") == "b.test"
         assert registered_domain("a.b.c.xn--55qx5d") == "b.c.xn--55qx5d"
-        assert [name for name in searched if name.startswith("unknown")] == ["unknown-0"]
+        assert [name for name in searched if name.startswith("unknown")] == [f"unknown-{number}" for number in range(9)]
+    finally:
+        use_suffixes(installed_suffixes())
+
+
+def test_the_list_is_not_read_for_a_crawl_of_one_unknown_top_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> frozenset[str]:
+        raise AssertionError("the list was read, which takes longer than to search it")
+
+    monkeypatch.setattr("crawler.url.hosts._top_levels", read)
+    try:
+        use_suffixes(b"com\norg\n")
+        for number in range(100):
+            assert registered_domain(f"a.b{number}.internal") == f"b{number}.internal"
     finally:
         use_suffixes(installed_suffixes())
 
