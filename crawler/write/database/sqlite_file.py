@@ -214,6 +214,8 @@ def _check_files(path: Path, mode: int) -> None:
         try:
             found = place.stat()
         except FileNotFoundError:
+            if place.is_symlink():  # the file on a disk that is not mounted is not empty
+                raise
             continue
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
@@ -266,8 +268,6 @@ _WrittenRows = list[tuple[int, str, str, int | None, str | None]]
 def read_written(path: Path) -> Iterator[list[Written]]:
     """What the file of a crawl that does not run has of all pages. Raises `OSError` if it can't be read."""
     _check_files(path, os.R_OK)
-    if path.is_symlink():
-        path.stat()  # the file on a disk that is not mounted is not empty
     try:
         for rows in read_rows(path, *Written.__struct_fields__, is_alone=True) if path.exists() else ():
             yield [Written(*row) for row in msgspec.convert(rows, _WrittenRows)]

@@ -368,6 +368,17 @@ def test_what_is_no_file_is_told_as_such_and_not_as_a_broken_disk(
         assert error_text(raised.value).startswith(told.format(tmp_path / name))
 
 
+def test_no_new_database_is_begun_behind_a_link_to_a_disk_that_is_not_mounted(tmp_path: Path) -> None:
+    target = tmp_path / "disk" / FILE_NAME
+    target.parent.mkdir()
+    (tmp_path / FILE_NAME).symlink_to(target)
+    for read_or_write in (lambda: open_sink(tmp_path), lambda: list(read_written(tmp_path / FILE_NAME))):
+        with pytest.raises(FileNotFoundError) as raised:
+            read_or_write()
+        assert str(tmp_path / FILE_NAME) in error_text(raised.value)
+    assert not target.exists()
+
+
 @pytest.mark.parametrize("denied", [FILE_NAME, "."])
 def test_a_file_without_permission_is_told_as_such(
     denied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
