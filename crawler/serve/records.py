@@ -27,9 +27,13 @@ class HomeInUse(Exception):
 
 def why_away(home: Path) -> str | None:
     """Why no crawl can start and nothing can be read while a daemon runs: somebody has moved its folder, or its disk is
-    not mounted. None if it is there."""
-    if (home / FOLDER).is_dir():
-        return None
+    not mounted, or the daemon may not look into it. None if it is there."""
+    try:
+        if (home / FOLDER).is_dir():
+            return None
+    except OSError as error:
+        mend = "let the user of the daemon do that, or end the daemon"
+        return f"{home / FOLDER} can't be looked at: {error.strerror}; {mend}"
     return f"{home / FOLDER} is not there any more: move {home} back, or mount its disk, or end the daemon"
 
 

@@ -31,7 +31,7 @@ from crawler.serve.machine import Limits, Taken
 from crawler.serve.notify import Supervisor
 from crawler.serve.old_runs import runs_in
 from crawler.serve.process import CrawlProcess, Output, start
-from crawler.serve.records import Home
+from crawler.serve.records import Home, why_away
 from crawler.testing.timeouts import MAX_WAIT_S
 from crawler.wiring.opening.starting_over import delete_for_good
 from tests.full_disk import no_space
@@ -676,3 +676,12 @@ async def test_a_folder_of_the_daemon_that_somebody_deletes_is_made_anew(tmp_pat
         await process.ended
         assert process.exit_code == USAGE
         process.close()
+
+
+def test_a_folder_that_may_not_be_looked_at_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    told = "can't be looked at: Permission denied; let the user of the daemon do that, or end the daemon"
+    assert why_away(tmp_path) == f"{tmp_path / 'daemon'} {told}"
