@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
@@ -35,6 +36,11 @@ def why_away(home: Path) -> str | None:
         mend = "let the user of the daemon do that, or end the daemon"
         return f"{home / FOLDER} can't be looked at: {error.strerror}; {mend}"
     return f"{home / FOLDER} is not there any more: move {home} back, or mount its disk, or end the daemon"
+
+
+def relative_to_home(path: str, home: Path) -> str:
+    """How a path is stored, so that it outlasts a move of the folder. Paths outside of it stay as they are."""
+    return str(Path(path).relative_to(home)) if Path(path).is_relative_to(home) else path
 
 
 class Home:
@@ -128,12 +134,8 @@ class Home:
         """Store what is remembered of a crawl, so that it outlasts a power failure, and a move of the folder. Raises
         `OSError`."""
         self.crawls.mkdir(mode=0o700, exist_ok=True)
-        stored = _with_paths(record, self._relative)
+        stored = _with_paths(record, partial(relative_to_home, home=self.path))
         replace_file(self._place_of(name), msgspec.json.format(msgspec.json.encode(stored)))
-
-    def _relative(self, path: str) -> str:
-        """Paths outside of the folder stay as they are."""
-        return str(Path(path).relative_to(self.path)) if Path(path).is_relative_to(self.path) else path
 
     def forget(self, name: str) -> None:
         """Remove what is remembered of a crawl, and what its processes printed."""

@@ -20,6 +20,7 @@ from crawler.export.writers import ExportRefused
 from crawler.files.replacing import replace_file
 from crawler.serve.exports.forms import ExportBody, ExportedFile, ExportForm, StoredExport
 from crawler.serve.life.summary import moment_text
+from crawler.serve.records import relative_to_home
 
 MAX_EXPORTS: Final = 100
 """The most exports of a crawl."""
@@ -45,7 +46,9 @@ class ExportFolders:
     """
 
     def __init__(self, folder: Path) -> None:
+        """`folder` is `daemon/exports` in the folder of the daemon."""
         self._folder = folder
+        self._home = folder.parent.parent
 
     def add(self, crawl: str, directory: str, what: ExportBody) -> StoredExport:
         """Store a new export, which waits. Raises `TooMany` and `OSError`."""
@@ -80,14 +83,16 @@ class ExportFolders:
 
     def store(self, export: StoredExport) -> None:
         """Raises `OSError`."""
-        replace_file(self.of(export) / DESCRIPTION, msgspec.json.encode(export))
+        kept = msgspec.structs.replace(export, directory=relative_to_home(export.directory, self._home))
+        replace_file(self.of(export) / DESCRIPTION, msgspec.json.encode(kept))
 
     def find(self, crawl: str, name: str) -> StoredExport | None:
         if not _ID.fullmatch(name):
             return None
         try:
             content = (self._folder / crawl / name / DESCRIPTION).read_bytes()
-            return msgspec.json.decode(content, type=StoredExport)
+            kept = msgspec.json.decode(content, type=StoredExport)
+            return msgspec.structs.replace(kept, directory=os.path.normpath(self._home / kept.directory))
         except (OSError, *UNREADABLE):
             return None
 

@@ -332,6 +332,14 @@ async def test_a_cancelled_export_ends_also_when_its_process_has_just_begun(
     assert found.state == "cancelled"
 
 
+def test_an_unfinished_export_reads_its_crawl_where_the_folder_of_the_daemon_was_moved(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    made = ExportFolders(before / "daemon" / "exports").add("a", str(before / "crawls" / "a"), PARQUET)
+    before.rename(after)
+    (found,) = ExportFolders(after / "daemon" / "exports").unfinished()
+    assert (found.id, found.directory) == (made.id, str(after / "crawls" / "a"))
+
+
 async def test_a_failure_is_told_in_the_words_of_the_command(home: Path) -> None:
     async with serving(home) as api:
         made = await ended(api, await begin(api, format="wacz"))
