@@ -7,7 +7,7 @@ we accept a charset exactly where a browser does.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from operator import itemgetter
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -27,10 +27,8 @@ _QUOTED_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _BETWEEN_COMMAS = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
 
-_VALUE: Final = itemgetter(1)
-"""Of a header."""
 _LONGEST_REMEMBERED: Final = 1000
-"""Characters of a value, and bytes of all values together."""
+"""Characters of a value, and bytes of all names and values together."""
 
 
 class Headers(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +48,8 @@ class Headers(msgspec.Struct, frozen=True, kw_only=True):
 def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
     # Most pages of a site have the same.
     said = tuple(wanted_headers(headers, _WANTED))
-    return _read_known(said) if sum(map(len, map(_VALUE, said))) <= _LONGEST_REMEMBERED else _read(said)
+    size = sum(map(len, chain.from_iterable(said)))
+    return _read_known(said) if size <= _LONGEST_REMEMBERED else _read(said)
 
 
 def _read(said: tuple[tuple[bytes, bytes], ...]) -> Headers:

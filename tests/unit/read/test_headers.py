@@ -28,6 +28,8 @@ def test_what_headers_say_is_remembered_in_bounded_memory() -> None:
         headers = [(b"Content-Type", b"text/html"), (b"X-Robots-Tag", b"x" * size)]
         assert read_headers(headers) == read_headers(headers)
         assert read_headers(headers).robots == ("x" * size,)
+    many = [(b"Content-Type", b"text/html")] + [(b"Refresh", b"")] * 1_000
+    assert read_headers(many) == read_headers(many)
     kept = _read_known.cache_info()
     assert (kept.currsize, kept.hits) == (1, 2)
     assert kept.maxsize == 256
