@@ -1,14 +1,22 @@
 """Checks that a database is a frontier's, and has the format and the settings that it is opened with."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
 
 from frontier.leveldb.database import Database
 from frontier.leveldb.format import encoding
-from frontier.leveldb.format.keys import COUNTERS_KEY, SPACES
+from frontier.leveldb.format.keys import (
+    COUNTERS_KEY,
+    LEDGER_SPACE,
+    PENDING_SPACE,
+    POSTPONED_SPACE,
+    SPACES,
+    end_of,
+)
+from frontier.leveldb.format.lengths import length_if_short
 from frontier.leveldb.marks import IN_USE
 from frontier.leveldb.opening import damage_error
 from frontier.parts.protocol import Part
@@ -19,6 +27,8 @@ from frontier.values import StoreFailed, StoreRefused
 FORMAT, FORMAT_OF_PARTS = b"3", b"4"
 """The formats of a store that belongs to no part of a crawl, and of one that does."""
 _KEYS_CHECKED = 1000
+_RECORDS_CHECKED = 100
+"""Of each kind. A later version may have gone on with the store, and so have written some anew."""
 _FORMAT = b"Mformat"
 _IDENTITY = b"Midentity"
 _REBUILDING = b"Mrebuilding"
@@ -54,6 +64,7 @@ def check_terms(database: Database, terms: Terms) -> bool:
             f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats "
             f"{FORMAT.decode()} and {FORMAT_OF_PARTS.decode()}; use the version that wrote it, or another directory"
         )
+    _check_lengths(database)
     _check_part(database, terms, is_part=found == FORMAT_OF_PARTS)
     try:
         stored = read_identity(database)
@@ -72,6 +83,23 @@ def check_terms(database: Database, terms: Terms) -> bool:
         )
     check_identity(database.directory, stored, terms)
     return False
+
+
+def _check_lengths(database: Database) -> None:
+    """Raise `StoreRefused` if an earlier version has written the store, whose records have fewer values. It wrote the
+    same format. In a running crawl these would count as damaged, and so their URLs as lost."""
+    ranges = [(space, end_of(space)) for space in (LEDGER_SPACE, PENDING_SPACE, POSTPONED_SPACE)]
+    try:
+        found = database.first_of_each(ranges, _RECORDS_CHECKED)
+    except StoreFailed:
+        return  # whoever needs these records tells that they are damaged
+    for _, value in chain.from_iterable(found):
+        if (lengths := length_if_short(value)) is not None:
+            raise StoreRefused(
+                f"{database.directory} has records of an earlier version: expected {lengths[1]} values in one, found "
+                f"{lengths[0]}; use the version that wrote it, or build it anew from the output with `onceover "
+                "frontier rebuild DIR --from-records`, where DIR is the directory of the crawl"
+            )
 
 
 def _check_part(database: Database, terms: Terms, *, is_part: bool) -> None:

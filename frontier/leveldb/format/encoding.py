@@ -82,6 +82,13 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     settled_in: int | None
 
 
+LENGTHS = {
+    form: 1 + len(record.__struct_fields__)
+    for form, record in enumerate((_Pending, _Postponed, _LedgerPending, _LedgerSettled), 1)
+}
+"""How many values the array of a record has, by the number of its form, which is the first of them."""
+
+
 class Location(msgspec.Struct, frozen=True):
     """Where a URL that is not settled waits: in its queue, or postponed until `due_ms`."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+import msgspec
 import plyvel
 import pytest
 
@@ -91,6 +92,42 @@ async def test_another_format_is_refused_and_nothing_is_changed(tmp_path: Path, 
     before = contents(tmp_path)
     with pytest.raises(StoreRefused, match=f"has frontier format {number}, this version reads formats 3 and 4"):
         leveldb(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def _without_last_values(count: int) -> Change:
+    """As earlier versions wrote records."""
+    return lambda value: msgspec.msgpack.encode(msgspec.msgpack.decode(value)[:-count])
+
+
+def _with_shorter_url(value: bytes) -> bytes:
+    return msgspec.msgpack.encode(
+        [each[:-1] if isinstance(each, list) else each for each in msgspec.msgpack.decode(value)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "change", "told"),
+    [
+        (b"Lhttp://h0.test/p0", _without_last_values(9), "expected 22 values in one, found 13"),
+        (b"P", _without_last_values(2), "expected 19 values in one, found 17"),
+        (b"R", _with_shorter_url, "expected 19 values in one, found 18"),
+    ],
+    ids=["settled", "waiting", "postponed"],
+)
+@in_virtual_time
+async def test_shorter_records_of_an_earlier_version_are_refused_and_nothing_is_changed(
+    tmp_path: Path, prefix: bytes, change: Change, told: str
+) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(2, 3))
+        await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.retry(await next_lease(frontier), after_s=60, cooldown_s=0)
+    damage(tmp_path, prefix, change)
+    before = contents(tmp_path)
+    for terms in (Terms(identity=IDENTITY), Terms(identity=IDENTITY, to_repair=True)):
+        with pytest.raises(StoreRefused, match=f"{told}; use the version that wrote it.*--from-records"):
+            LevelDBStore(tmp_path / "frontier", terms)
     assert contents(tmp_path) == before
 
 
