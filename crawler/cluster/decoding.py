@@ -1,6 +1,5 @@
 """What Redis has of a crawl, as values. What this program does not write there raises `RegisterDamaged`."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -154,11 +153,6 @@ def why_old(part: int, opened: int, stored: int) -> str:
 def flat_of(fields: Mapping[str, object]) -> list[object]:
     """Keys and values for a hash."""
     return [each for pair in fields.items() for each in pair]
-
-
-def digest_of(configuration: bytes) -> bytes:
-    """As scripts compute it."""
-    return hashlib.sha1(configuration, usedforsecurity=False).hexdigest().encode()
 
 
 def pairs_of(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:

@@ -4,7 +4,7 @@ All keys of a crawl have one hash tag, so that a cluster of Redis has them on on
 together:
 
     {PREFIX:GENERATION:cluster}:register     a hash. Numbers of parts stand behind a colon
-        crawl, parts, next_lineage, lease_s, configuration_version
+        crawl, parts, next_lineage, lease_s, configuration_version, configuration_digest
         server                the run id of the server in which it was created; empty when machines wrote it again
         lineage:K, opened:K, claimed:K
         make:K                present if an operator permits to make part K again
@@ -35,7 +35,6 @@ from crawler.cluster.decoding import (
     agents_of,
     answer_of_claim,
     cluster_of,
-    digest_of,
     flat_of,
     holder_of,
     identity_of,
@@ -62,6 +61,8 @@ from crawler.redis.client import TIMEOUT_S, leave_idle
 
 _AGENT_S: Final = 24 * 3600.0
 """How long an agent that has not said goodbye is listed."""
+_VERSION: Final = (b"configuration_version", b"configuration_digest")
+"""The number alone does not tell a configuration from one that a failover has lost."""
 
 
 async def find_generation(client: Any, prefix: str) -> str | None:
@@ -87,8 +88,8 @@ class Register:
         place = f"{{{prefix}:{generation}:cluster}}"
         self._register, self._large, self._agents = (f"{place}:{name}" for name in ("register", "large", "agents"))
         self._lease = f"{place}:lease:"
-        self._known: tuple[bytes, bytes, Mapping[bytes, bytes]] = b"", b"", {}
-        """The version of the configuration, its digest, and what is large."""
+        self._known: tuple[tuple[bytes | None, ...], Mapping[bytes, bytes]] = (), {}
+        """What is large, and the version of the configuration that it has."""
 
     async def create(self, identity: Identity, *, is_new: bool = True) -> bool:
         """Write the register, unless there is one. Returns whether it was written.
@@ -153,16 +154,14 @@ class Register:
         """All of it. Raises `Forgotten` and `RegisterDamaged`."""
         parts, version = await self._read_size()
         large = await self._read_large(version)
-        keys = [self._register, self._agents, self._large, *map(self._lease_of, range(COORDINATOR, parts))]
+        keys = [self._register, self._agents, *map(self._lease_of, range(COORDINATOR, parts))]
         async with only(self._client, "hash", keys):
-            run_id, (s, us), flat, agents, leases, digest = await self._eval(scripts.READ, keys)
+            run_id, (s, us), flat, agents, leases = await self._eval(scripts.READ, keys)
         pairs = dict(pairs_of(flat))
         if not pairs:
             raise Forgotten
-        if pairs.get(b"configuration_version") != version or digest not in (b"", self._known[1]):
-            # `large` belongs to another version, or to one with the same number that a failover has lost.
-            self._known = b"", b"", {}
-            return await self.read()
+        if tuple(map(pairs.get, _VERSION)) != version:
+            return await self.read()  # `large` belongs to another version
         fields = Fields(pairs, self._register)
         return cluster_of(
             identity_of(self._generation, fields, large),
@@ -173,24 +172,21 @@ class Register:
             now=int(s) + int(us) / 1e6,
         )
 
-    async def _read_size(self) -> tuple[int, bytes]:
+    async def _read_size(self) -> tuple[int, tuple[bytes | None, ...]]:
         """The number of parts, and the version of the configuration. Raises `Forgotten` and `RegisterDamaged`."""
-        names = (b"parts", b"configuration_version")
         async with only(self._client, "hash", [self._register]):
-            found = await self._client.hmget(self._register, *names)
-            if found == [None, None] and not await self._client.exists(self._register):
+            parts, *version = await self._client.hmget(self._register, b"parts", *_VERSION)
+            if parts is None and not await self._client.exists(self._register):
                 raise Forgotten
-        fields = Fields({key: each for key, each in zip(names, found, strict=True) if each is not None}, self._register)
-        return fields.parts(), fields.raw("configuration_version")
+        return Fields({} if parts is None else {b"parts": parts}, self._register).parts(), tuple(version)
 
-    async def _read_large(self, version: bytes) -> Fields:
-        if self._known[0] != version or not self._known[2]:
+    async def _read_large(self, version: tuple[bytes | None, ...]) -> Fields:
+        if self._known[0] != version or not self._known[1]:
             async with only(self._client, "hash", [self._large, self._register]):
-                found = await self._client.hgetall(self._large)
-                if not found and not await self._client.exists(self._register):
+                self._known = version, await self._client.hgetall(self._large)
+                if not self._known[1] and not await self._client.exists(self._register):
                     raise Forgotten
-            self._known = version, digest_of(found.get(b"configuration", b"")), found
-        return Fields(self._known[2], self._large, self._register)
+        return Fields(self._known[1], self._large, self._register)
 
     async def claim(
         self, part: int, *, holder: str, claim: str, stored: int, makes: bool, lease_s: float

@@ -10,7 +10,8 @@ CREATE: Final = f"""
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[2], 'configuration', ARGV[1], 'suffixes', ARGV[2])
 for at = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
-redis.call('HSET', KEYS[1], 'server', ARGV[3] == '1' and {_RUN_ID} or '')
+local server = ARGV[3] == '1' and {_RUN_ID} or ''
+redis.call('HSET', KEYS[1], 'server', server, 'configuration_digest', redis.sha1hex(ARGV[1]))
 return 1
 """
 RAISE: Final = """
@@ -26,13 +27,13 @@ CONFIGURE: Final = """
 local version = redis.call('HGET', KEYS[1], 'configuration_version')
 if not version or tonumber(version) > tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[2], 'configuration', ARGV[2])
-redis.call('HSET', KEYS[1], 'configuration_version', ARGV[1])
+redis.call('HSET', KEYS[1], 'configuration_version', ARGV[1], 'configuration_digest', redis.sha1hex(ARGV[2]))
 return 1
 """
 READ: Final = f"""
 local longest = math.floor((tonumber(redis.call('HGET', KEYS[1], 'lease_s') or '') or 0) * 1000)
 local leases = {{}}
-for at = 4, #KEYS do
+for at = 3, #KEYS do
   local lease = redis.call('HMGET', KEYS[at], 'holder', 'claim', 'epoch', 'stored', 'stands')
   if lease[1] then
     lease[6] = redis.call('PTTL', KEYS[at])
@@ -42,13 +43,10 @@ for at = 4, #KEYS do
       redis.pcall('PEXPIRE', KEYS[at], longest)
       lease[6] = longest
     end
-    leases[#leases + 1] = {{at - 5, lease}}
+    leases[#leases + 1] = {{at - 4, lease}}
   end
 end
-local configuration = redis.pcall('HGET', KEYS[3], 'configuration')
-local digest = type(configuration) == 'string' and redis.sha1hex(configuration) or ''
-local register, agents = redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2])
-return {{{_RUN_ID}, redis.call('TIME'), register, agents, leases, digest}}
+return {{{_RUN_ID}, redis.call('TIME'), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), leases}}
 """
 CLAIM: Final = f"""
 local part, holder, claim, stored, makes, ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1', ARGV[6]

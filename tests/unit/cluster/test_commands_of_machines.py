@@ -269,7 +269,9 @@ async def _take_over(directory: Path, url: str) -> list[int | None]:
         await joined.register.replace_configuration(with_pages(7), known.configuration_version + 1)
         await learn()
         with redis.Redis.from_url(url) as client:
-            client.hset(f"{{test:{known.generation}:cluster}}:large", "configuration", with_pages(8))
+            place = f"{{test:{known.generation}:cluster}}:register"
+            client.hset(place, "configuration_version", known.configuration_version)
+        await joined.register.replace_configuration(with_pages(8), known.configuration_version + 1)
         await learn()
     return found
 

@@ -203,10 +203,15 @@ async def _read_after_a_failover_that_lost_a_configuration(server: RedisServer) 
         await register.create(IDENTITY)
         await register.replace_configuration("lost", version)
         assert (await register.read()).identity.configuration == "lost"
-        # Another machine has changed what the server had before that.
-        await client.hset(f"{{test:{IDENTITY.generation}:cluster}}:large", "configuration", "holds")
+        # The server that follows has the version before that, which another machine has changed.
+        await client.hset(f"{{test:{IDENTITY.generation}:cluster}}:register", "configuration_version", version - 1)
+        other = Register(client, prefix="test", generation=IDENTITY.generation)
+        assert await other.replace_configuration("holds", version)
         found = (await register.read()).identity
         assert (found.configuration_version, found.configuration) == (version, "holds")
+        # It may be of many MB, so it is not looked at when nobody has changed it.
+        await client.hset(f"{{test:{IDENTITY.generation}:cluster}}:large", "configuration", "not looked at")
+        assert (await register.read()).identity == found
 
 
 def test_a_configuration_is_read_again_when_another_has_its_version(server: RedisServer) -> None:
