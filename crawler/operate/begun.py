@@ -66,6 +66,13 @@ def _has_other_rules(part: CrawlDirectory, config: Config) -> bool:
 
 
 def _may_have_fetched(part: CrawlDirectory, config: Config) -> bool:
+    """Whether a part has fetched something, or a visited set that crawls share may know its seeds. Such a set keeps
+    them when the part is deleted, and then nobody would fetch them."""
     if part.has_output():
         return True
-    return part.has_state() and _may_have_state(part, config, lambda stats: stats.pending < stats.admitted)
+    is_shared = config.visited.options.get("share") is not None
+
+    def may_be_missed(stats: FrontierStats) -> bool:
+        return stats.pending < stats.admitted or (is_shared and stats.admitted > 0)
+
+    return part.has_state() and _may_have_state(part, config, may_be_missed)

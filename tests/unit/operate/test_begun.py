@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from frontier import CrawlUrl, StoreFailed
 from frontier.states.store_state import StoreState
 from tests.unit.operate.stored_crawls import EACH, HOSTS
 from tests.unit.operate.stored_crawls import make as make_stored
+from visited.digests.exact import ExactSet
 
 
 def configured(path: Path, *overrides: str) -> list[str]:
@@ -82,6 +84,29 @@ async def test_a_first_start_that_was_killed_while_it_asked_a_server_about_its_s
             async with open_run(loaded, directory) as run:
                 assert run.resumed
                 assert run.crawl.frontier.describe().admitted == 1
+
+
+@pytest.mark.parametrize("shares", [False, True], ids=["alone", "shared"])
+async def test_a_first_start_in_parts_that_was_killed_after_its_seeds_is_a_crawl_if_it_shares_a_visited_set(
+    tmp_path: Path, *, shares: bool
+) -> None:
+    """The shared set keeps the seeds. So a crawl with other parts would fetch none of them."""
+    redis = 'visited.backend="redis-exact"', 'visited.options={url="redis://127.0.0.1:1/0", share="all"}'
+    settings = configured(tmp_path, *(redis if shares else ()))
+    loaded = load(None, overrides=[*settings, "crawl.parts=2"], environ={})
+    with lock_parts(loaded, on_wait=print) as plan, CrawlDirectory(plan.directories[-1]) as directory:
+        state = open_state(loaded.config, directory)
+        visited = ExactSet()  # instead of that in Redis
+        frontier = await state.open_frontier(visited)
+        assert await frontier.add([CrawlUrl(url="http://a.test/", canonical="http://a.test/", queue_key="test,a")]) == 1
+        await frontier.aclose()
+        await visited.aclose()
+        state.close()
+    other = load(None, overrides=[*settings, "crawl.parts=3"], environ={})
+    refused = pytest.raises(DirectoryRefused, match="has 2 parts") if shares else nullcontext()
+    with refused, lock_parts(other, on_wait=print) as plan:
+        assert len(plan.directories) == 3
+    assert directory.has_state() == shares
 
 
 async def test_a_damaged_frontier_without_the_settings_of_a_run_is_not_to_be_repaired(tmp_path: Path) -> None:
