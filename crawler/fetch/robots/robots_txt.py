@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from crawler.fetch.robots.cache import MAX_ORIGINS, CachedRobots, RobotsCache
-from crawler.fetch.robots.rules import MAX_ROBOTS_BYTES
+from crawler.fetch.robots.rules import MAX_ROBOTS_BYTES, RobotsRules
 from crawler.fetch.robots.status import (
     NONE,
     RobotsLifetimes,
@@ -53,6 +53,14 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     redirects: int = 0
     verdict: Verdict = Verdict(allowed=False, reason="redirected", known=False)
     """For the callers that waited for the last request."""
+
+
+def sitemap_links(rules: RobotsRules | None, paths: Sequence[str], /) -> list[Link]:
+    """The sitemaps that a robots.txt names, or else those that may be at these `paths`. `rules` are None if there is no
+    robots.txt."""
+    if rules is not None and rules.sitemaps:
+        return [Link(href, SITEMAP, _SITEMAP_TEXT) for href in rules.sitemaps]
+    return [Link(href, SITEMAP) for href in paths]
 
 
 class RobotsTxt:
@@ -148,9 +156,7 @@ class RobotsTxt:
         if len(self._reported) >= MAX_ORIGINS:
             self._reported.clear()
         self._reported.add(origin)
-        if known.rules is not None and known.rules.sitemaps:
-            return [Link(href, SITEMAP, _SITEMAP_TEXT) for href in known.rules.sitemaps]
-        return [Link(href, SITEMAP) for href in self.sitemap_paths]
+        return sitemap_links(known.rules, self.sitemap_paths)
 
     async def _recall(self, origin: str) -> None:
         """Parse a long file from the notes, without blocking the event loop."""

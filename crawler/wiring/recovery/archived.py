@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from itertools import groupby
-from operator import attrgetter
 
 import msgspec
 
@@ -20,6 +19,8 @@ Progress = Callable[[int], None]
 """Called with the number of records, or of captures, read so far."""
 NUMBERS_TOLD = 10_000
 """Records or captures between two calls of a `Progress`."""
+_ROBOTS = "robots"
+"""What a robots.txt was asked for."""
 
 
 class ArchivedVisit(msgspec.Struct, frozen=True, gc=False):
@@ -30,17 +31,24 @@ class ArchivedVisit(msgspec.Struct, frozen=True, gc=False):
     """The header, to send back at the next visit; None if that has to ask for the whole page."""
 
 
-def archived_pages(directory: CrawlDirectory, progress: Progress) -> Iterator[tuple[int, dict[str, Capture]]]:
-    """The number of each page in an archive, and its WARC records by kind, with their whole blocks."""
-    for number, group in groupby(_captures(directory, progress), key=attrgetter("number")):
+def archived_pages(
+    directory: CrawlDirectory, progress: Progress, *, with_robots: bool = False
+) -> Iterator[tuple[int, dict[str, Capture]]]:
+    """The number of each page in an archive, and its WARC records by kind, with their whole blocks. Those of a
+    robots.txt, which come `with_robots`, have -1."""
+    for (number, _), group in groupby(_captures(directory, progress, with_robots=with_robots), key=_exchange_of):
         yield number, {capture.kind: capture for capture in group}
 
 
-def _captures(directory: CrawlDirectory, progress: Progress) -> Iterator[Capture]:
-    for count, capture in enumerate(captures(directory.warc, full_blocks=True), 1):
+def _exchange_of(capture: Capture) -> tuple[int, str | None]:
+    return capture.number, capture.url if capture.number < 0 else None
+
+
+def _captures(directory: CrawlDirectory, progress: Progress, *, with_robots: bool) -> Iterator[Capture]:
+    for count, capture in enumerate(captures(directory.warc, full_blocks=True, with_exchanges=with_robots), 1):
         if count % NUMBERS_TOLD == 0:
             progress(count)
-        if isinstance(capture, Capture):
+        if isinstance(capture, Capture) and capture.purpose in (None, _ROBOTS):
             yield capture
 
 

@@ -11,12 +11,16 @@ from crawler.discover.marks import name_of_page
 from crawler.discover.scope import ScopeRefusal
 from crawler.disk.directory import CrawlDirectory
 from crawler.export.archived_pages import page_of_capture
+from crawler.fetch.robots.robots_txt import sitemap_links
+from crawler.fetch.robots.rules import MAX_ROBOTS_BYTES, RobotsRules, product_token
+from crawler.fetch.robots.status import status_after
 from crawler.page import Link, LinkKind, Page, PageRecord, Redirect
 from crawler.page.number_set import NumberSet
 from crawler.record.changes import Change
 from crawler.seams import LinkExtractor
 from crawler.steps import run_all
 from crawler.wiring.components import discovering, processing
+from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.recovery.archived import NUMBERS_TOLD, Progress, archived_pages, facts_of
 from crawler.wiring.recovery.bodies import Bodies
 from crawler.wiring.recovery.entries import RecordUrls
@@ -98,8 +102,8 @@ class LinksInOutput:
         return links if directory is self._sources.own else map(self._own, links)
 
     def links(self) -> Iterator[CrawlUrl | None]:
-        """First those of records, then those of pages in the archive whose records have none. None stands for a visit,
-        as in `SettledUrls.entries`."""
+        """First those of records, then those of pages in the archive whose records have none, and of robots.txt. None
+        stands for a visit, as in `SettledUrls.entries`."""
         for read in (self._links_of_records, self._links_of_pages):
             for directory in self._sources.newest_first:
                 yield from self._missing(directory, read(directory))
@@ -163,7 +167,10 @@ class LinksInOutput:
             yield target
 
     def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl | None]:
-        for number, found in archived_pages(directory, self._progress):
+        for number, found in archived_pages(directory, self._progress, with_robots=True):
+            if number < 0:
+                yield from self._sitemaps(found)
+                continue
             yield None
             if number not in self._read:
                 if "revisit" in found and (page := self._bodies.with_payload(found["revisit"])) is not None:
@@ -174,6 +181,24 @@ class LinksInOutput:
                     self._note_read(number)
                     outlinks = found["metadata"].outlinks() if "metadata" in found else ()
                     yield from self._links_of(documents, facts, outlinks)
+
+    def _sitemaps(self, found: dict[str, Capture]) -> Sequence[CrawlUrl]:
+        """The sitemaps that a robots.txt names, or those that may be there. No page need link to them."""
+        capture = found.get("response")
+        if "revisit" in found:
+            capture = self._bodies.with_payload(found["revisit"])
+        config = self._loaded.config
+        page = None if capture is None else page_of_capture(capture, max_body_bytes=MAX_ROBOTS_BYTES)
+        if page is None or not config.scope.sitemaps or 300 <= page.status < 400:
+            return ()
+        status = status_after(page, None, 0.0, robots_lifetimes(config), retry_after_s=None)
+        # The archive does not tell for which URL it was asked. An embed does not open its host to the crawl.
+        parent = self._urls.of_url(page.url, depth=0, kind=LinkKind.EMBED, via=None)
+        if parent is None or status.failures:
+            return ()
+        text, agent = status.text, product_token(config.fetch.user_agent)
+        links = sitemap_links(None if text is None else RobotsRules(text, agent=agent), config.scope.sitemap_paths)
+        return run_all(self._discovery.sitemaps(links, parent=parent)).to_add
 
     def _links_of(
         self, documents: list[Capture], facts: dict[str, str], outlinks: tuple[Link, ...]
