@@ -19,6 +19,7 @@ from crawler.library.opening import changed_settings
 from crawler.operate.opening import refuse_without_configuration
 from crawler.operate.settings.start import GivenSeeds, Start, with_page_limit
 from crawler.url.seeds import is_seed
+from crawler.url.urls import without_password
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import cores
 
@@ -185,6 +186,11 @@ def _refuse_others(configuration: str) -> None:
         raise click.UsageError(
             f"expected a configuration file, found the directory {path}: if it is that of a crawl, give it as "
             f"`--dir {shlex.quote(str(path))}`"
+        )
+    if not path.exists() and (shown := without_password(configuration)) != configuration:
+        raise click.UsageError(
+            f"expected a configuration file, found {shown}: if it is a URL, give it as `--seed URL` without its login, "
+            "and name the login in fetch.logins"
         )
     if not path.exists() and is_seed(configuration):
         raise click.UsageError(

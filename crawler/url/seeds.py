@@ -7,7 +7,7 @@ from typing import Final
 from ada_url import normalize_url
 
 from crawler.url.hosts import has_known_top_level, is_address
-from crawler.url.urls import Target, UrlReader, host_of
+from crawler.url.urls import Target, UrlReader, host_of, without_password
 
 _WITHOUT_SCHEME: Final = re.compile(
     r"(?:localhost|\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\][^\s/?#@:\[\]\\.]*+\.[^\s/?#@:\[\]\\]++)"
@@ -32,7 +32,9 @@ def read_seed(urls: UrlReader, text: str, /, *, called: str = "seed") -> tuple[T
     `ValueError` as `UrlReader.seed`, with what to write."""
     written = text.strip()
     if _ANOTHER_URL.search(written) is not None:
-        raise ValueError(f"{called} {written[:100]!r} holds several URLs: write each on a line of its own")
+        raise ValueError(
+            f"{called} {without_password(written)[:100]!r} holds several URLs: write each on a line of its own"
+        )
     match = _WITHOUT_SCHEME.fullmatch(written)
     if match is None:
         if _LOGIN.match(written) is not None:

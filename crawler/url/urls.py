@@ -209,9 +209,14 @@ _PASSWORD: Final = re.compile(r"^(?!mailto:)((?:[a-z][a-z0-9+.-]*:)?/*[^:@]*):(?
 """All up to the password of a login, also in what is no URL, and the password."""
 
 
+def without_password(text: str) -> str:
+    """What a person wrote as a URL, to be quoted: with `:***@` for the password of its login."""
+    return _PASSWORD.sub(r"\1:***@", text)
+
+
 def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
     stripped = text.strip()
-    shown = _PASSWORD.sub(r"\1:***@", stripped)
+    shown = without_password(stripped)
     shown = shown if len(shown) <= 100 else f"{shown[:100]}…"
     if problem is BadUrl.INVALID_HOST:
         labels = "labels of 1 to 63 characters, 253 in all, and no *"

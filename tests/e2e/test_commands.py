@@ -101,6 +101,11 @@ def test_the_help_of_crawl_names_each_exit_code(tmp_path: Path) -> None:
         (["crawl", "https://a.test/b/"], "found the URL https://a.test/b/: give it as `--seed https://a.test/b/`"),
         (["crawl", "https://a.test/?b&c"], "give it as `--seed 'https://a.test/?b&c'`"),
         (["crawl", "www.example.org/b"], "found the URL www.example.org/b: give it as `--seed www.example.org/b`"),
+        (
+            ["crawl", "me:secret@a.test"],
+            "found me:***@a.test: if it is a URL, give it as `--seed URL` without its login",
+        ),
+        (["crawl", "https://me:secret@a.test/"], "found https://me:***@a.test/: if it is a URL"),
         (["inspect", "crawl"], "missing command; `onceover inspect --help` shows the usage"),
         (
             ["crawl", "--max-depth", "2"],

@@ -25,7 +25,7 @@ from crawler.parts.ownership import Ownership
 from crawler.record import Change
 from crawler.revisit.change_rate import change_rate
 from crawler.status import duration, host_of
-from crawler.url.urls import Target
+from crawler.url.urls import Target, without_password
 from crawler.wiring import seeding
 from crawler.wiring.components import discovering
 from frontier import CrawlUrl, Frontier, KnownUrl, LedgerEntry, QueueStatus, UrlState
@@ -151,7 +151,7 @@ class _Adding:
         try:
             (url,) = seeding.added_seeds(self._config, self._urls, self._discovery, [text])
         except ValueError as error:
-            return JudgedUrl(url=text, outcome="invalid", reason=str(error))
+            return JudgedUrl(url=without_password(text), outcome="invalid", reason=str(error))
         refusal = None if self._request.force else self._scope.judge(self._urls.seed(url.url))[0]
         if refusal is not None:
             whole = "; to follow its links, too, add it to crawl.seeds" if refusal is ScopeRefusal.OUT_OF_SCOPE else ""
@@ -197,7 +197,7 @@ def _read_or_refuse(crawl: OperatedCrawl, text: str) -> Target | JudgedUrl:
     try:
         return discovering.read_url(crawl.loaded.config, text)
     except ValueError as error:
-        return JudgedUrl(url=text, outcome="invalid", reason=str(error))
+        return JudgedUrl(url=without_password(text), outcome="invalid", reason=str(error))
 
 
 def _judge_forgotten(target: Target, before: LedgerEntry | None) -> JudgedUrl:

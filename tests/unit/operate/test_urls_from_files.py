@@ -65,6 +65,18 @@ def test_a_line_that_is_no_url_is_named_and_the_others_are_forgotten(tmp_path: P
     assert list(ledger(crawl)) == ["http://h0.test/p2"]
 
 
+@pytest.mark.parametrize("command", ["add", "forget"])
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["for people", "JSON"])
+def test_a_url_with_a_login_is_named_without_its_password(
+    command: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    crawl = made(tmp_path / "crawl")
+    given = ["https://me:secret@a.test/", "me:secret@a.test", "ftp://me:secret@a.test/"]
+    ended = command_here(command, str(crawl), *given, *options)
+    told = ended.out + ended.err
+    assert (ended.code, told.count("me:***@a.test"), "secret" in told) == (FAILED, 4, False)
+
+
 NOT_TEXT = "a\udcff"
 """What an argument in another encoding than UTF-8 becomes."""
 
