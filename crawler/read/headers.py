@@ -7,7 +7,6 @@ we accept a charset exactly where a browser does.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 import msgspec
@@ -28,7 +27,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _BETWEEN_COMMAS = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
 
 _LONGEST_REMEMBERED: Final = 1000
-"""Characters of a value, and bytes of all names and values together."""
+"""Characters or bytes of a value."""
 
 
 class Headers(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +45,14 @@ class Headers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
-    # Most pages of a site have the same.
-    said = tuple(wanted_headers(headers, _WANTED))
-    size = sum(map(len, chain.from_iterable(said)))
-    return _read_known(said) if size <= _LONGEST_REMEMBERED else _read(said)
+    said = wanted_headers(headers, _WANTED)
+    # Most pages have one alone, the Content-Type, and it is that of others. A Link often differs for each page.
+    if len(said) == 1 and len(said[0][1]) <= _LONGEST_REMEMBERED:
+        return _read_known(said[0])
+    return _read(*said)
 
 
-def _read(said: tuple[tuple[bytes, bytes], ...]) -> Headers:
+def _read(*said: tuple[bytes, bytes]) -> Headers:
     wanted: dict[bytes, list[str]] = {}
     for name, value in said:
         wanted.setdefault(name, []).append(_text(value).strip())
