@@ -205,7 +205,7 @@ def _escaped_bytes(href: str) -> int:
     return 3 * (len(href.encode("utf-8", "replace")) - len(href.encode("ascii", "ignore")))
 
 
-_PASSWORD: Final = re.compile(r"^(?!mailto:)((?:[a-z][a-z0-9+.-]*:)?/*[^:@]*):(?!//).*@", re.IGNORECASE | re.DOTALL)
+_PASSWORD: Final = re.compile(r"^(?!mailto:)((?:[a-z][a-z0-9+.-]*:)?[^:@]*):(?!//).*@", re.IGNORECASE | re.DOTALL)
 """All up to the password of a login, also in what is no URL, and the password."""
 
 

@@ -122,8 +122,9 @@ def test_what_is_no_login_is_read(written: str) -> None:
 
 def test_a_long_text_is_read_in_time_proportional_to_its_length() -> None:
     # In quadratic time, this would take an hour.
-    for text in ("a." * 250_000 + "@", "a" * 500_000 + "@", "." * 500_000):
-        with pytest.raises(ValueError, match=r"has no scheme|is not a URL|is a path"):
+    slashes = "/" * 500_000
+    for text in ("a." * 250_000 + "@", "a" * 500_000 + "@", "." * 500_000, slashes, f"ftp:{slashes}", "a:" * 250_000):
+        with pytest.raises(ValueError, match=r"has no scheme|is not a URL|is a path|can't be crawled"):
             read_seed(READER, text)
 
 
