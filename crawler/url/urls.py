@@ -205,7 +205,9 @@ def _escaped_bytes(href: str) -> int:
     return 3 * (len(href.encode("utf-8", "replace")) - len(href.encode("ascii", "ignore")))
 
 
-_PASSWORD: Final = re.compile(r"^(?!mailto:)((?:[a-z][a-z0-9+.-]*:)?[^:@]*):(?!//).*@", re.IGNORECASE | re.DOTALL)
+_PASSWORD: Final = re.compile(
+    r"^(?!mailto:)((?:[a-z][a-z0-9+.-]*:)?[^:@]*(?:://[^:@]*)?):(?!//).*@", re.IGNORECASE | re.DOTALL
+)
 """All up to the password of a login, also in what is no URL, and the password."""
 
 
@@ -231,7 +233,7 @@ def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
         return f"{shown!r} is a path: expected a URL such as https://example.org/"
     if "//" not in stripped.partition("?")[0] and (not colon or "." in scheme or rest[:1].isdigit()):
         try:
-            return f"{shown!r} has no scheme; write {normalize_url(f'https://{stripped}')!r}"
+            return f"{shown!r} has no scheme; write {without_password(normalize_url(f'https://{stripped}'))!r}"
         except ValueError:
             return f"{shown!r} is not a URL: expected one such as https://example.org/"
     if problem is BadUrl.SCHEME:

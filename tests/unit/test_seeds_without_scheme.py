@@ -98,12 +98,17 @@ def test_a_seed_with_a_login_is_refused_and_the_login_not_repeated(written: str)
         "https//me:secret@a.test",
         "https://me:a secret@a b.test/",
         "http://me:secret@[::1/",
-        f"ftp://me:{'secret' * 30}@a.test/",
+        "//me:secret@a.test/",
+        '"https://me:secret@a.test/"',
+        "<https://me:secret@a.test/>",
         "https://me:secret@a.test/ https://b.test/",
+        "https://a.test/ https://me:secret@b.test/",
+        "view-source:https://me:secret@a.test/",
+        f"ftp://me:{'secret' * 30}@a.test/",
     ],
 )
 def test_what_can_not_be_crawled_is_quoted_without_its_password(written: str) -> None:
-    with pytest.raises(ValueError, match=r"expected|several URLs") as refused:
+    with pytest.raises(ValueError, match=r"expected|write") as refused:
         read_seed(READER, written)
     assert "secret" not in str(refused.value)
 
