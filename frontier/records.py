@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from frontier.parts.protocol import Allowance, Place
+from frontier.parts.protocol import NUMBER_BITS, Allowance, Place, lineage_of
 from frontier.queues.queue import Position, QueueRecord
 from frontier.values import CrawlUrl
 
-NUMBER_BITS = 40
-"""The number of a URL is the lineage of its part (23 bits, 0 for a crawl that is not in parts) above a counter."""
 ORDINAL_BITS = 56
 ORDINAL_MASK = (1 << ORDINAL_BITS) - 1
 """An order is a precedence (8 bits) above an ordinal: one number that sorts as the URLs of a queue are fetched."""
@@ -27,10 +25,6 @@ def precedence_of(order: int) -> int:
 def first_number(lineage: int) -> int:
     """The first number that a part gives."""
     return lineage << NUMBER_BITS | 1
-
-
-def lineage_of(number: int) -> int:
-    return number >> NUMBER_BITS
 
 
 def number_after(next_number: int, used: int) -> int:

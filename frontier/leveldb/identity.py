@@ -19,8 +19,8 @@ from frontier.leveldb.format.keys import (
 from frontier.leveldb.format.lengths import length_if_short
 from frontier.leveldb.marks import IN_USE
 from frontier.leveldb.opening import damage_error
-from frontier.parts.protocol import Part
-from frontier.records import Counters, first_number, lineage_of
+from frontier.parts.protocol import Part, lineage_of
+from frontier.records import Counters, first_number
 from frontier.terms import Terms, check_identity, check_part
 from frontier.values import StoreFailed, StoreRefused
 

@@ -17,7 +17,14 @@ INCARNATION_BITS = 64
 MAX_PARTS = 1024
 MAX_LINEAGE = (1 << 23) - 1
 """Numbers of URLs stay below 2**63, which databases and columns of tables can hold."""
+NUMBER_BITS = 40
+"""The number of a URL is the lineage of its part (23 bits, 0 for a crawl that is not in parts) above a counter."""
 MAX_PARCEL_URLS = 512
+
+
+def lineage_of(number: int) -> int:
+    """The lineage of the part that has given a URL this number."""
+    return number >> NUMBER_BITS
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,10 @@ import msgspec
 
 from frontier.descriptions import QueueStatus, told_entry, told_health, told_time
 from frontier.descriptor import Parameters
+from frontier.parts.protocol import lineage_of
 from frontier.protocol.look_ups import Notes
 from frontier.queues.queue import QueueRecord
-from frontier.records import first_number, lineage_of
+from frontier.records import first_number
 from frontier.shell import QueueFrontier
 from frontier.snapshots.restoring import restore
 from frontier.snapshots.saving import Snapshots

@@ -8,9 +8,10 @@ from frontier.descriptor import Problem, Report
 from frontier.leveldb.format.encoding import DecodeError, Location
 from frontier.leveldb.format.keys import LEDGER_SPACE, PENDING_SPACE, revisit_key, untext
 from frontier.leveldb.store import LevelDBStore
+from frontier.parts.protocol import lineage_of
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
-from frontier.records import ORDINAL_MASK, Counters, PendingUrl, lineage_of
+from frontier.records import ORDINAL_MASK, Counters, PendingUrl
 from frontier.transitions.accounting import count_queue
 from frontier.upkeep.part_checks import Owner, check_links
 from frontier.values import Damaged, UrlState, number_of

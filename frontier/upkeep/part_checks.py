@@ -8,8 +8,8 @@ import msgspec
 from frontier.descriptor import Problem
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import decode_parcel
-from frontier.parts.protocol import Part, Place
-from frontier.records import InboxPosition, Transit, lineage_of
+from frontier.parts.protocol import Part, Place, lineage_of
+from frontier.records import InboxPosition, Transit
 from frontier.values import number_of
 
 Owner = Callable[[str], int]

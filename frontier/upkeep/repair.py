@@ -33,6 +33,7 @@ from frontier.leveldb.outbox import encode_trimmed
 from frontier.leveldb.reads import DAMAGED
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import EMPTY_PARCEL, decode_parcel
+from frontier.parts.protocol import lineage_of
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import (
@@ -43,7 +44,6 @@ from frontier.records import (
     PostponedUrl,
     Trimmed,
     first_number,
-    lineage_of,
     precedence_of,
 )
 from frontier.transitions.accounting import count_queue, count_state

@@ -6,7 +6,8 @@ import msgspec
 
 from frontier.leveldb.format.keys import QUARANTINE_SPACE
 from frontier.leveldb.store import LevelDBStore
-from frontier.records import Counters, first_number, lineage_of
+from frontier.parts.protocol import lineage_of
+from frontier.records import Counters, first_number
 from frontier.values import Damaged
 
 WRITTEN_TOGETHER = 1000

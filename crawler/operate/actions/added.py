@@ -68,7 +68,7 @@ async def add_noted(loaded: Loaded, frontier: Frontier, noted: Sequence[Added], 
 
 
 def _is_through(entry: LedgerEntry, added: Added, now: float) -> bool:
-    return is_since(entry, added.at, now) or has_number_since(entry, added.number)
+    return is_since(entry, added.at, now) or (added.number is not None and has_number_since(entry, added.number))
 
 
 def with_precedence(url: CrawlUrl, precedence: int | None) -> CrawlUrl:

@@ -4,8 +4,10 @@ which the output only tells when they were visited last. And the URLs that someb
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ from crawler.files.replacing import naming, replace_file
 from crawler.operate.refused import Refused
 from frontier import LedgerEntry, Numbering, UrlState
 from frontier.descriptor import Durability
+from frontier.parts.protocol import lineage_of
 from frontier.state import FrontierState
 
 _MOST: Final = 100
@@ -41,9 +44,9 @@ class Added(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recrawled(msgspec.Struct, frozen=True, kw_only=True):
-    """A recrawl, and the next number as above."""
+    """A recrawl, and the next numbers as above: after parts were merged, that of each."""
 
-    number: int | None = None
+    numbers: tuple[int, ...] = ()
     request: Recrawl
 
 
@@ -56,7 +59,7 @@ def note_recrawl(path: Path, request: Recrawl, *, number: int | None, is_first: 
     noted = msgspec.structs.replace(request, which=msgspec.structs.replace(which, before=moment), after="")
     before = [] if is_first else read_recrawls(path)
     try:
-        _write(path, [*before, Recrawled(number=number, request=noted)])
+        _write(path, [*before, Recrawled(numbers=() if number is None else (number,), request=noted)])
     except OSError as error:
         raise Refused(f"nothing was queued, because that can't be noted: {error}") from error
 
@@ -83,8 +86,7 @@ def divide_noted(sources: Iterable[CrawlDirectory], targets: Iterable[CrawlDirec
     """Note in each target what the sources have, of which each names URLs that any target may get. Raises `OSError`."""
     sources, targets = list(sources), list(targets)
     recrawls = [each for source in sources for each in read_recrawls(source.recrawls)]
-    if len(sources) > 1:  # each has numbers of its own
-        recrawls = [msgspec.structs.replace(each, number=None) for each in recrawls]
+    recrawls = _with_numbers_of_all(recrawls)
     added = sorted((each for source in sources for each in read_added(source.added)), key=lambda each: each.at)
     lines = dict.fromkeys(map(_encode, added))  # parts that were made of one have the same
     for target in targets:
@@ -93,6 +95,15 @@ def divide_noted(sources: Iterable[CrawlDirectory], targets: Iterable[CrawlDirec
         if lines:
             target.added.parent.mkdir(exist_ok=True)
             replace_file(target.added, b"\n".join(lines))
+
+
+def _with_numbers_of_all(recrawls: Sequence[Recrawled]) -> list[Recrawled]:
+    """Each with the numbers of all that select the same; with none if one of them does not tell any."""
+    numbers = defaultdict[tuple[object, ...], list[tuple[int, ...]]](list)
+    for each in recrawls:
+        numbers[_kind(each.request)].append(each.numbers)
+    joined = {kind: tuple(sorted({*chain(*found)})) if all(found) else () for kind, found in numbers.items()}
+    return [msgspec.structs.replace(each, numbers=joined[_kind(each.request)]) for each in recrawls]
 
 
 def _write(path: Path, recrawls: Iterable[Recrawled]) -> None:
@@ -120,10 +131,17 @@ def read_recrawls(path: Path) -> list[Recrawled]:
     """Those that were noted. A file that is damaged has none: what they had queued is then lost by a rebuild alone."""
     try:
         stored = msgspec.json.decode(read_file(path), type=list[dict[str, Any]])
-        # Earlier versions have noted the request alone.
-        return [msgspec.convert(each if "request" in each else {"request": each}, Recrawled) for each in stored]
+        return [msgspec.convert(_in_todays_form(each), Recrawled) for each in stored]
     except (*UNREADABLE, OSError):
         return []
+
+
+def _in_todays_form(noted: dict[str, Any]) -> dict[str, Any]:
+    """Earlier versions have noted the request alone, or one number with it."""
+    if "request" not in noted:
+        return {"request": noted}
+    number = noted.get("number")
+    return noted if number is None else {"numbers": [number], **noted}
 
 
 def is_since(entry: LedgerEntry, moment: float, now: float) -> bool:
@@ -136,10 +154,12 @@ def next_number(state: FrontierState) -> int | None:
     return state.next_number if isinstance(state, Numbering) else None
 
 
-def has_number_since(entry: LedgerEntry, number: int | None) -> bool:
-    """Whether a URL was queued when or since this was the next number. One that another crawl has settled was not: it
-    has a number of the rebuild."""
-    return number is not None and entry.number >= number and not entry.elsewhere
+def has_number_since(entry: LedgerEntry, *numbers: int) -> bool:
+    """Whether a URL was queued when or since these were the next numbers: that of its lineage, or else the last one,
+    because of two visits the later one has the higher lineage. One that another crawl has settled was not: it has a
+    number of the rebuild."""
+    own = [number for number in numbers if lineage_of(number) == lineage_of(entry.number)]
+    return bool(numbers) and entry.number >= max(own or numbers) and not entry.elsewhere
 
 
 def _kind(request: Recrawl) -> tuple[object, ...]:

@@ -71,7 +71,7 @@ def _queued_again(loaded: Loaded, frontier: Recrawling, again: UrlsAgain, recraw
 
     def may_be_fetched(entry: LedgerEntry) -> bool:
         may_be = request.which.excluded or entry.state is not UrlState.EXCLUDED
-        return may_be and not has_number_since(entry, recrawled.number)
+        return may_be and not has_number_since(entry, *recrawled.numbers)
 
     chosen = _Chosen(loaded, request.which, is_wanted=may_be_fetched)
     return lambda ledger, after: _work_on(ledger, chosen, after, readmit)

@@ -176,7 +176,7 @@ class Repairing:
             self._say(f"{place.named}{number_of(imported, 'URL')} entered again, as an import had done before")
         recrawls, added = read_recrawls(place.directory.recrawls), read_added(place.directory.added)
         # What is queued now has a number that tells when it is through, as that of the lost frontier did.
-        for number in (*(each.number for each in recrawls), *(each.number for each in added)):
+        for number in (*chain(*(each.numbers for each in recrawls)), *(each.number for each in added)):
             await frontier.skip_numbers((number or 1) - 1)
         if recrawls and isinstance(frontier, Recrawling):
             count += await recrawl_noted(place.loaded, ledger, frontier, recrawls)

@@ -33,7 +33,7 @@ from crawler.page import PageRecord
 from crawler.wiring.storage import open_state
 from crawler.write.records import RecordSink, read_records
 from frontier import MAX_LINEAGE, MAX_PARTS, Numbering
-from frontier.records import lineage_of
+from frontier.parts.protocol import lineage_of
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, assert_sound, assert_told, tree
 from tests.e2e.operating import command_here
 from tests.full_disk import no_space

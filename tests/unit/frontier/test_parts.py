@@ -31,7 +31,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
 from frontier.part_links import StoredPartLinks
 from frontier.parts.parcels import EMPTY_PARCEL, decode_parcel, encode_parcels
-from frontier.records import NUMBER_BITS
+from frontier.parts.protocol import NUMBER_BITS
 from frontier.shell import QueueFrontier
 from frontier.store import Store
 from frontier.terms import Terms

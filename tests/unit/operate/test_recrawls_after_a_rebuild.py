@@ -23,7 +23,15 @@ from crawler.disk.layout import part_directories
 from crawler.operate.actions import added, noting
 from crawler.operate.actions.exported import Line, read_line
 from crawler.operate.actions.imported import divide_imported, note_imported, read_imported
-from crawler.operate.actions.noting import Added, Recrawled, note_added, note_recrawl, read_added, read_recrawls
+from crawler.operate.actions.noting import (
+    Added,
+    Recrawled,
+    divide_noted,
+    note_added,
+    note_recrawl,
+    read_added,
+    read_recrawls,
+)
 from crawler.operate.refused import Refused
 from crawler.operate.upkeep import repairing
 from crawler.page import PageRecord
@@ -186,6 +194,25 @@ def test_what_had_no_answer_since_does_not_wait_after_a_rebuild(tmp_path: Path) 
     for _ in range(2):
         rebuild(crawl)
         assert pending(crawl) == set()
+    assert crawl.look("fsck").code == 0
+
+
+def test_what_had_no_answer_since_does_not_wait_after_parts_were_merged(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl", parts=PARTS)
+    settle_all(crawl)
+    assert crawl.do("recrawl", "--failed").code == 0
+    queued = pending(crawl)
+    assert queued
+    part = part_directories(crawl.directory)[0]
+    waiting = {
+        str(line["url"]) for line in crawl.lines(crawl.run("frontier", "export", "DIR", "--pending", "--part", "0"))
+    }
+    settle(part, len(waiting))  # of this part alone: the others have lower numbers, and still wait
+    for parts in (1, 2, 1):
+        assert crawl.run("parts", "DIR", "--into", str(parts)).code == 0
+        rebuild(crawl)
+        assert pending(crawl) == queued - waiting
+    assert queued > waiting
     assert crawl.look("fsck").code == 0
 
 
@@ -424,7 +451,23 @@ def test_the_list_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     path.write_bytes(msgspec.json.encode(earlier))
     assert read_recrawls(path) == [Recrawled(request=each) for each in earlier]
     note_recrawl(path, Recrawl(), number=7, is_first=False)
-    assert [(each.number, each.request.which.host) for each in read_recrawls(path)] == [(None, "a.test"), (7, "")]
+    assert [(each.numbers, each.request.which.host) for each in read_recrawls(path)] == [((), "a.test"), ((7,), "")]
+    with_number = [{"number": 8, "request": Recrawl()}, {"number": None, "request": Recrawl()}]
+    path.write_bytes(msgspec.json.encode(with_number))
+    assert [each.numbers for each in read_recrawls(path)] == [(8,), ()]
+
+
+def test_merged_parts_have_the_numbers_of_all_unless_one_does_not_tell_any(tmp_path: Path) -> None:
+    first, second, merged = (CrawlDirectory(tmp_path / name) for name in ("first", "second", "merged"))
+    for place, told, number in ((first, True, 5), (second, True, 6 << 40), (first, False, 7), (second, False, None)):
+        place.path.mkdir(exist_ok=True)
+        request = Recrawl(which=Selection(host="a.test" if told else "b.test"))
+        note_recrawl(place.recrawls, request, number=number, is_first=False)
+    merged.path.mkdir()
+    divide_noted([first, second], [merged])
+    numbers = {each.request.which.host: each.numbers for each in read_recrawls(merged.recrawls)}
+    assert numbers == {"a.test": (5, 6 << 40), "b.test": ()}
+    assert read_recrawls(first.recrawls)[0].numbers == (5,)
 
 
 def test_what_can_not_be_noted_is_not_queued(tmp_path: Path) -> None:
