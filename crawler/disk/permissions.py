@@ -56,7 +56,10 @@ def found_instead(path: Path, *, is_folder: bool) -> str:
     """What to say where a folder was found, and a file was expected, or the other way round."""
     if is_folder:
         return f"expected a file, found a folder: {path}; move it away, or name another one"
-    found = next((each for each in (path, *path.parents) if each.exists() and not each.is_dir()), path)
+    places = (path, *path.parents)
+    if (why := next(filter(None, map(why_missing, places)), None)) is not None:
+        return why
+    found = next((each for each in places if each.exists() and not each.is_dir()), path)
     return f"expected a folder, found a file: {found}; move it away, or name another one"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.cli.errors import error_text
 from crawler.disk.clearing import clear_crawl
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.testing.disks import mounted
@@ -57,6 +58,14 @@ def test_a_folder_whose_disk_is_missing_is_told_and_nothing_is_done_without_it(
     assert not Path(table).exists()
     (tmp_path / "away").rename(disk)
     assert_told(crawl.look("fsck"), COMPLETE)
+
+
+def test_a_link_to_a_missing_disk_is_no_file_where_a_folder_is_to_be_made(tmp_path: Path) -> None:
+    folder, disk = tmp_path / "sqlite", tmp_path / "disk"
+    folder.symlink_to(disk)
+    with pytest.raises(FileExistsError) as caught:
+        folder.mkdir(parents=True, exist_ok=True)
+    assert error_text(caught.value).startswith(f"{folder} is a link to {disk}, which is missing: mount its disk")
 
 
 def test_a_crawl_begins_anew_on_the_disks_that_it_had(crawl: StoredCrawl, tmp_path: Path) -> None:
