@@ -13,7 +13,7 @@ from crawler.files.content import BESIDE_SQLITE
 from crawler.search.archive import ARCHIVE_SCHEMA, IndexedArchive
 from crawler.search.excerpts import BEGIN, END, Excerpts, marked
 from crawler.search.forms import Hit
-from crawler.search.transactions import changing
+from crawler.search.transactions import changing, execute_patiently
 from crawler.search.words import TOKENIZER, Query, separated
 
 _ELSEWHERE: Final = "move it away, or name another file with --index"
@@ -93,17 +93,18 @@ class SearchIndex:
             raise IndexRefused(f"expected a file for the index, found something else: {self._path}; {_ELSEWHERE}")
         database = sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)
         try:
+            # The tables first: another process may make them meanwhile, with both numbers.
+            (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             (owner,), (version,) = (
                 database.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
             )
-            (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables and owner != _OURS:
                 raise IndexRefused(f"{self._path} is a database of something else; {_ELSEWHERE}")
             if tables and version != _VERSION:
                 database.close()
                 delete_index(self._path)
                 return self._open()
-            database.execute("PRAGMA journal_mode = WAL")
+            execute_patiently(database, "PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             if not tables:
                 with changing(database):

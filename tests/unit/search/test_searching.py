@@ -410,6 +410,58 @@ def test_a_process_waits_for_another_one_that_gets_on(
                 crawl.find("shoes")
 
 
+@pytest.fixture
+def on_statement(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], object]], None]:
+    """Lets something happen once, before an index executes a statement."""
+    connect = sqlite3.connect
+
+    def arrange(awaited: str, happen: Callable[[], object]) -> None:
+        def connect_traced(*place: Any, **options: Any) -> sqlite3.Connection:
+            database: sqlite3.Connection = connect(*place, **options)
+
+            def notice(statement: str) -> None:
+                if statement == awaited:
+                    monkeypatch.setattr(sqlite3, "connect", connect)
+                    database.set_trace_callback(None)
+                    happen()
+
+            database.set_trace_callback(notice)
+            return database
+
+        monkeypatch.setattr(sqlite3, "connect", connect_traced)
+
+    return arrange
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) FROM sqlite_master",
+        "PRAGMA application_id",
+        "PRAGMA user_version",
+        "PRAGMA journal_mode = WAL",
+        "BEGIN IMMEDIATE",
+    ],
+)
+def test_two_may_make_an_index_at_once(
+    crawl: Searched, on_statement: Callable[[str, Callable[[], object]], None], statement: str
+) -> None:
+    found: list[list[int]] = []
+    on_statement(statement, lambda: found.append(crawl.numbers("shoes")))
+    assert crawl.numbers("shoes") == [1, 2]
+    assert found == [[1, 2]]
+
+
+def test_an_index_is_made_although_another_process_looks_at_it(
+    crawl: Searched, on_statement: Callable[[str, Callable[[], object]], None]
+) -> None:
+    with closing(sqlite3.connect(crawl.index, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM sqlite_master")
+        on_statement("PRAGMA data_version", lambda: other.execute("COMMIT"))
+        assert crawl.numbers("shoes") == [1, 2]
+
+
 class Archived(Searched):
     """A crawl whose texts are in the archive alone. As a context it closes that."""
 
