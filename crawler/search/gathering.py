@@ -5,6 +5,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import BinaryIO, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -105,7 +106,7 @@ class Gathering:
             if at + len(line) > file.size or not line.endswith(b"\n"):
                 break
             try:
-                self._add(self._decoder.decode(line), indexed, at)
+                self._add(self._decode(line), indexed, at)
             except UNREADABLE as error:
                 self._on_damage(file.name, at, str(error))
             except _ArchiveNeeded:
@@ -115,6 +116,15 @@ class Gathering:
             if at - indexed.read >= _BYTES:
                 break
         return at
+
+    def _decode(self, line: bytes) -> PageRecord:
+        """Raises what `UNREADABLE` has."""
+        record = self._decoder.decode(line)
+        try:
+            urlsplit(record.url)
+        except ValueError as error:
+            raise msgspec.DecodeError(f"{record.url!a} is no URL: {error}") from error
+        return record
 
     def _add(self, record: PageRecord, file: IndexedFile, at: int) -> None:
         """Put a page into the index, whose record is there in a file; take it out if the server no longer has it. After
@@ -178,7 +188,7 @@ class Gathering:
                     with suppress(FileNotFoundError), (self._directory / name).open("rb") as lines:  # pruned meanwhile
                         lines.seek(at)
                         with suppress(*UNREADABLE):
-                            self._add(self._decoder.decode(lines.readline()), self._index.file(name), at)
+                            self._add(self._decode(lines.readline()), self._index.file(name), at)
             yield
         with self._index.changing():
             self._archive.forget_readable()

@@ -114,11 +114,16 @@ def test_half_a_line_waits_for_its_rest(crawl: Searched) -> None:
     assert crawl.told == []
 
 
-def test_a_damaged_line_is_told_and_skipped(crawl: Searched) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [b"{nonsense", msgspec.json.encode(visit(3, "shoes", url="http://[h1.test/"))],
+    ids=["no-record", "no-url"],
+)
+def test_a_damaged_line_is_told_and_skipped(crawl: Searched, line: bytes) -> None:
     records = crawl.directory / "records" / "records-00000.jsonl"
     size = records.stat().st_size
     with records.open("ab") as lines:
-        lines.write(b"{nonsense\n")
+        lines.write(line + b"\n")
     crawl.append(visit(4, "green shoes"))
     assert crawl.numbers("shoes") == [1, 2, 4]
     assert crawl.told == [f"records/records-00000.jsonl {size}"]
