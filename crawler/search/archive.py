@@ -65,7 +65,7 @@ class IndexedArchive:
     def note_unread(self, error: OSError) -> None:
         """Note that the file that was found last can't be read. Within a transaction."""
         self.readable_again.discard(self._asked)
-        self._note({self._asked: _why(error)})
+        self._note({self._asked: why(error)})
 
     def forget_readable(self) -> None:
         """Note that what is readable again was read. Within a transaction."""
@@ -88,7 +88,7 @@ class IndexedArchive:
             goes_on = True
             while goes_on:
                 goes_on = False
-                with _noting(name, unread), self._changing():
+                with noting(name, unread), self._changing():
                     goes_on = self._read_some(name, path, say)
                 yield
         self.readable_again = before.keys() - unread.keys()
@@ -103,11 +103,11 @@ class IndexedArchive:
         """The files by their names, the oldest first; of several with a page, the last one counts."""
         found = list[Path]()
         for place in earlier:
-            with _noting(str(place), unread):
+            with noting(str(place), unread):
                 found += (archive.path for archive in earlier_archives(place))
         for home in output_directories(self._directory):
             folder = CrawlDirectory(home).warc
-            with _noting(self._name(folder), unread):
+            with noting(self._name(folder), unread):
                 if folder.is_symlink():
                     folder.stat()  # its disk may be missing
                 found += archives(folder)
@@ -203,13 +203,13 @@ def _size(path: Path) -> int | None:
 
 
 @contextmanager
-def _noting(name: str, unread: dict[str, str]) -> Iterator[None]:
+def noting(name: str, unread: dict[str, str]) -> Iterator[None]:
     """A context in which an error is noted, and the rest goes on."""
     try:
         yield
     except OSError as error:
-        unread[name] = _why(error)
+        unread[name] = why(error)
 
 
-def _why(error: OSError) -> str:
+def why(error: OSError) -> str:
     return error.strerror or str(error)

@@ -1,7 +1,7 @@
 """Brings the index of a crawl up to date with its records."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -10,13 +10,16 @@ from urllib.parse import urlsplit
 import msgspec
 
 from crawler.codes.unreadable import UNREADABLE
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import output_directories
 from crawler.export.archived_text import ArchivedText, may_have_text
-from crawler.export.snapshot import OnDamage, RecordFile, take_snapshot
+from crawler.export.snapshot import OnDamage, RecordFile
 from crawler.page import PageRecord, Wanted, counts_as_page
 from crawler.politeness.pace import TRANSIENT_STATUSES
 from crawler.protocols import ContentReading
-from crawler.search.archive import tail_of
+from crawler.search.archive import noting, tail_of, why
 from crawler.search.index import IndexedFile, IndexedPage, SearchIndex
+from crawler.write.records import record_files
 
 _TEXT: Final = Wanted(text=True)
 _RECORDS: Final = 1000
@@ -54,34 +57,59 @@ class Gathering:
         self._needs_archive = False
         self._lacks_files = False
         self._texts: ArchivedText | None = None
+        self.unread: dict[str, str] = {}
+        """Why files or folders of records can't be read, by name."""
 
     def bring_up_to_date(self) -> Iterator[tuple[int, int]]:
         """Read what is not in the index yet of the records that there are now. Yields after each transaction how many
         bytes of records are in the index, and how many there are. Raises `DirectoryRefused`, `OSError` and
         `sqlite3.Error`."""
         indexed = self._index.files()  # before the snapshot, which then reaches at least as far
-        files = take_snapshot(self._directory, None)
+        files = self._files()
         self._drop_gone(indexed, {file.name for file in files})
         done, size = 0, sum(file.size for file in files)
         for file in files:
-            with suppress(FileNotFoundError), (self._directory / file.name).open("rb") as lines:  # pruned meanwhile
+            with self._reading(file.name), (self._directory / file.name).open("rb") as lines:
                 yield from ((done + read, size) for read in self._read_file(file, lines))
             done += file.size
         if self._archive.readable_again or self._index.count_awaiting():
             yield from ((done, size) for _ in self._read_awaited())
 
+    def _files(self) -> list[RecordFile]:
+        """The files of records as they are now, the oldest first."""
+        files = list[RecordFile]()
+        for home in output_directories(self._directory):
+            folder = CrawlDirectory(home).records
+            with noting(str(folder.relative_to(self._directory)), self.unread):
+                if folder.is_symlink():
+                    folder.stat()  # its disk may be missing
+                for path in record_files(folder) if folder.is_dir() else ():
+                    name = str(path.relative_to(self._directory))
+                    with self._reading(name):
+                        files.append(RecordFile(name, path.stat().st_size))
+        return files
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """A context in which a file of records may be gone, because the crawl has pruned it. If it can't be read, that
+        is noted, and the rest goes on."""
+        with noting(name, self.unread), suppress(FileNotFoundError):
+            yield
+
     def _drop_gone(self, indexed: Mapping[str, IndexedFile], present: set[str]) -> None:
         """Forget the pages of files that were deleted, or that are others now up to where they were read."""
         for name, file in indexed.items():
-            if name not in present or not self._is_as_read(name, file):
+            is_gone = name not in present and not self.unread
+            if is_gone or (name in present and not self._is_as_read(name, file)):
                 with self._index.changing():
                     if self._index.files().get(name) == file:  # otherwise another process has noticed it, too
                         self._index.drop_file(file)
 
     def _is_as_read(self, name: str, file: IndexedFile) -> bool:
-        with suppress(FileNotFoundError), (self._directory / name).open("rb") as lines:
-            return tail_of(lines, file.read) == file.tail
-        return False
+        tail: bytes | None = None
+        with self._reading(name), (self._directory / name).open("rb") as lines:
+            tail = tail_of(lines, file.read)
+        return tail == file.tail or name in self.unread
 
     def _read_file(self, file: RecordFile, lines: BinaryIO) -> Iterator[int]:
         while True:
@@ -102,7 +130,11 @@ class Gathering:
         at = indexed.read
         lines.seek(at)
         for _ in range(_RECORDS):
-            line = lines.readline()
+            try:
+                line = lines.readline()
+            except OSError as error:
+                self.unread[file.name] = why(error)
+                break
             if at + len(line) > file.size or not line.endswith(b"\n"):
                 break
             try:
@@ -185,7 +217,7 @@ class Gathering:
             with self._index.changing():
                 awaiting = self._index.awaiting(awaiting[-1][0], upto, _RECORDS)
                 for _, name, at in awaiting:
-                    with suppress(FileNotFoundError), (self._directory / name).open("rb") as lines:  # pruned meanwhile
+                    with self._reading(name), (self._directory / name).open("rb") as lines:
                         lines.seek(at)
                         with suppress(*UNREADABLE):
                             self._add(self._decode(lines.readline()), self._index.file(name), at)

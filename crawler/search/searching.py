@@ -89,7 +89,12 @@ class Search:
                 pages, hits = index.find(query, limit=limit, skip=skip)
                 searched, with_text = index.counts()
                 awaiting, unread = index.count_awaiting(), index.archive(self._directory).unread()
-        notes = [*_reading(read, total), *_awaiting(awaiting, unread), *_lacking(searched - awaiting, with_text)]
+        notes = [
+            *_reading(read, total),
+            *_unread(gathering.unread),
+            *_awaiting(awaiting, unread),
+            *_lacking(searched - awaiting, with_text),
+        ]
         return Found(
             query=text,
             pages=pages,
@@ -106,6 +111,13 @@ def _reading(read: int, total: int) -> list[str]:
     if read == total:
         return []
     return [f"{size(read)} of {size(total)} of records were read so far; the same search goes on from there"]
+
+
+def _unread(records: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name} can't be read ({why}): of the pages in it, those are searched that were read before"
+        for name, why in islice(records.items(), _MOST_NAMED)
+    ]
 
 
 def _awaiting(pages: int, unread: Mapping[str, str]) -> list[str]:

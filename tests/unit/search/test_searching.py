@@ -1,6 +1,7 @@
 """The index of a search follows the records of a crawl."""
 
 import errno
+import io
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -12,10 +13,11 @@ import msgspec
 import pytest
 
 from crawler.export.archives import Archive
-from crawler.export.snapshot import RecordFile, take_snapshot
+from crawler.export.snapshot import RecordFile
 from crawler.page import PageRecord, rfc3339
 from crawler.read.content.reading import read_content
 from crawler.search.forms import Found
+from crawler.search.gathering import Gathering
 from crawler.search.index import IndexRefused, SearchIndex
 from crawler.search.searching import Search
 from crawler.search.words import read_query
@@ -172,6 +174,53 @@ def test_pages_of_deleted_records_are_not_found(crawl: Searched) -> None:
     assert crawl.numbers("shoes") == [4]
 
 
+def test_records_that_can_not_be_read_are_named_and_the_rest_goes_on(crawl: Searched) -> None:
+    crawl.append(visit(4, "green shoes"), file=1)
+    assert crawl.numbers("shoes") == [1, 2, 4]
+    records = crawl.directory / "records" / "records-00001.jsonl"
+    away = records.rename(crawl.directory / "away")
+    records.symlink_to(records.name)
+    crawl.append(visit(5, "yellow shoes"), file=2)
+    found = crawl.find("shoes")
+    assert sorted(hit.number for hit in found.hits) == [1, 2, 4, 5]
+    [note] = found.notes
+    assert note.startswith("records/records-00001.jsonl can't be read (Too many levels of symbolic links)")
+    assert found.read_bytes == found.records_bytes
+    records.unlink()
+    away.rename(records)
+    crawl.append(visit(6, "grey shoes"), file=1)
+    assert crawl.numbers("shoes") == [1, 2, 4, 5, 6]
+    assert crawl.find("shoes").notes == []
+
+
+@pytest.mark.parametrize("reads", [0, 1, 2])
+def test_what_precedes_bytes_that_can_not_be_read_is_searched(
+    crawl: Searched, monkeypatch: pytest.MonkeyPatch, reads: int
+) -> None:
+    class Failing(io.BytesIO):
+        left = reads
+
+        def readline(self, size: int | None = -1, /) -> bytes:
+            if not self.left:
+                raise OSError(errno.EIO, "Input/output error")
+            self.left -= 1
+            return super().readline(size)
+
+    def open_failing(path: Path, mode: str = "r", **options: Any) -> Any:
+        return Failing(content) if path.name == "records-00000.jsonl" else opened(path, mode, **options)
+
+    opened = Path.open
+    content = (crawl.directory / "records" / "records-00000.jsonl").read_bytes()
+    crawl.append(visit(4, "green shoes"), file=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", open_failing)
+        found = crawl.find("shoes")
+    assert sorted(hit.number for hit in found.hits) == [*range(1, 1 + reads), 4]
+    [note] = found.notes
+    assert note.startswith("records/records-00000.jsonl can't be read (Input/output error)")
+    assert crawl.numbers("shoes") == [1, 2, 4]
+
+
 def test_records_that_were_written_anew_are_read_anew(crawl: Searched) -> None:
     assert crawl.numbers("shoes") == [1, 2]
     write_crawl(crawl.directory, [visit(7, "other shoes " * 100)])
@@ -203,15 +252,15 @@ def test_an_index_of_a_crawl_without_a_page_is_none_of_the_next_crawl(crawl: Sea
 
 
 def test_what_another_process_has_read_since_is_not_dropped(crawl: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    def then_other_search(directory: Path, part: int | None) -> list[RecordFile]:
+    def then_other_search(gathering: Gathering) -> list[RecordFile]:
         monkeypatch.undo()
-        snapshot = take_snapshot(directory, part)
+        snapshot = gathering._files()
         crawl.append(visit(4, "green shoes"))
         crawl.append(visit(5, "yellow shoes"), file=1)
         assert crawl.numbers("shoes") == [1, 2, 4, 5]
         return snapshot
 
-    monkeypatch.setattr("crawler.search.gathering.take_snapshot", then_other_search)
+    monkeypatch.setattr(Gathering, "_files", then_other_search)
     assert crawl.numbers("shoes") == [1, 2, 4, 5]
 
 
