@@ -73,3 +73,11 @@ def duration_of(_context: click.Context, _parameter: click.Parameter, value: str
         return None if value is None else parse_duration(value)
     except ValueError as error:
         raise click.BadParameter(f"expected a duration such as 7d, 12h or 30min: {error}") from error
+
+
+def age_of(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """The callback of an option that takes an age: its seconds. As `duration_of`, but with a unit: whoever writes 90
+    means days, and would get 90 seconds."""
+    if value is not None and value.rstrip()[-1:].isdigit():
+        raise click.BadParameter(f"expected a number with its unit, as 90d or 12h, found {value!r}")
+    return duration_of(context, parameter, value)

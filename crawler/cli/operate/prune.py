@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from crawler.cli.operate.options import as_json, directory, note_elsewhere, show
-from crawler.cli.options import duration_of, size_of
+from crawler.cli.options import age_of, size_of
 from crawler.disk.layout import part_at
 from crawler.operate.opening import stored_configuration
 from crawler.operate.upkeep.places import lock_places
@@ -17,16 +17,9 @@ from crawler.status import number_of, size
 from crawler.wiring.components.disk_space import kept
 
 
-def _age_of(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """As `duration_of`, but with a unit: whoever writes 90 means days, and would be left with 90 seconds."""
-    if value is not None and value.rstrip()[-1:].isdigit():
-        raise click.BadParameter(f"expected a number with its unit, as 90d or 12h, found {value!r}")
-    return duration_of(context, parameter, value)
-
-
 @click.command()
 @directory
-@click.option("--keep", callback=_age_of, metavar="TIME", help="Delete files whose last page is older, as 90d or 12h.")
+@click.option("--keep", callback=age_of, metavar="TIME", help="Delete files whose last page is older, as 90d or 12h.")
 @click.option(
     "--keep-bytes", callback=size_of, metavar="SIZE", help="Delete the oldest files until SIZE is left, as 200GB."
 )

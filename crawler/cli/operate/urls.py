@@ -12,7 +12,7 @@ import msgspec
 
 from config import ConfigError, Problem, read_seeds
 from crawler.cli.operate.options import Daemon, as_json, crawl_at, directory, of_daemon, show
-from crawler.cli.options import duration_of
+from crawler.cli.options import age_of
 from crawler.cli.run.streams import say, say_result
 from crawler.codes.exit_codes import COMPLETE, FAILED
 from crawler.control.replies import Judged, JudgedUrl
@@ -167,7 +167,7 @@ def _line(judged: JudgedUrl) -> str:
 @click.option("--matching", metavar="PATTERN", help="Only URLs in which PATTERN is found.")
 @click.option(
     "--older-than",
-    callback=duration_of,
+    callback=age_of,
     metavar="TIME",
     help="Only URLs whose last visit is older, as 7d, 12h or 30min.",
 )

@@ -117,6 +117,7 @@ def test_visits_from_before_the_clock_was_set_back_count_as_old(
         (("recrawl", "--matching", "(?=x)"), "is not a pattern"),
         (("recrawl", "--failed", "--excluded"), "no URL was both given up and excluded"),
         (("recrawl", "--older-than", "soon"), "expected a duration such as 7d"),
+        (("recrawl", "--older-than", "7"), "expected a number with its unit, as 90d or 12h, found '7'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_changes_nothing(
