@@ -5,6 +5,7 @@
     log_form       how a message is written: as text or as JSON
     log_handlers   where messages go, and the first few warnings of each kind
     result         how a run ended, with its exit code
+    known_pages    whether the ledger of a crawl knows a page
 
 There is no other way to open a crawl that lasts. The command line adds what a foreground process needs: signals,
 displays, a log file and settings of the whole process. `Crawl` adds none of these, because a process belongs to its

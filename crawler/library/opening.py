@@ -19,6 +19,7 @@ from crawler.disk.layout import part_at, read_layout, whole_crawl
 from crawler.disk.unlocking import locked_to_run, locked_to_run_in_loop
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
+from crawler.library.known_pages import knows_page
 from crawler.library.result import CrawlResult, end_run
 from crawler.operate.begun import has_begun, is_unbegun
 from crawler.operate.course import CourseKeeper
@@ -90,12 +91,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def result(self, ending: Ending) -> CrawlResult:
         """How this run ended, by its status now."""
+        status = self.crawl.gauge.status()
+        may_lack_pages = ending is Ending.COMPLETE and not status.pages and not status.frontier.queued
         return end_run(
             ending,
-            self.crawl.gauge.status(),
+            status,
             directory=str(self.place.path),
             new_seeds=self.crawl.new_seeds,
             resumed=self.resumed,
+            has_page=not may_lack_pages or knows_page(self.crawl, self.loaded.config, resumed=self.resumed),
         )
 
 

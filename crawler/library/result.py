@@ -26,7 +26,7 @@ class CrawlResult(msgspec.Struct, frozen=True, kw_only=True):
 
     ending: Ending
     exit_code: int
-    """0 the crawl is complete; 1 nothing is left to fetch, but the crawl has no page, or URLs were lost to damage; 3
+    """0 the crawl is complete; 1 nothing is left to fetch, but no URL is a page, or URLs were lost to damage; 3
     stopped by a limit; 4 stopped by a signal or by the program."""
     directory: str
     new_seeds: int
@@ -44,7 +44,7 @@ class CrawlResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_no_page(self) -> bool:
-        """Whether nothing is left to fetch, and the crawl has no page, as where no seed can be reached."""
+        """Whether nothing is left to fetch, and by its last visit no URL is a page, as where no seed can be reached."""
         return self.ending is Ending.COMPLETE and self.exit_code == FAILED
 
 
@@ -55,24 +55,19 @@ def end_run(
     directory: str,
     new_seeds: int,
     resumed: bool,
-    is_whole: bool = True,
+    has_page: bool,
     where: str = "in this run",
 ) -> CrawlResult:
-    """Log how a run has ended, and return it. `is_whole`: no other machine runs a part of the crawl."""
+    """Log how a run has ended, and return it. `has_page`: a URL of the crawl is a page by its last visit, or may be one
+    on another machine."""
+    is_over = ending is Ending.COMPLETE and not status.frontier.queued
     fields = {"ending": ending, "pages": status.pages}
     log.info("ended: %s, %s %s", ending, number_of(status.pages, "page"), where, extra={"fields": fields})
     return CrawlResult(
         ending=ending,
-        exit_code=FAILED if is_whole and _has_no_page(ending, status, resumed=resumed) else EXIT_CODES[ending],
+        exit_code=FAILED if is_over and not (status.pages or has_page) else EXIT_CODES[ending],
         directory=directory,
         new_seeds=new_seeds,
         resumed=resumed,
         status=status,
     )
-
-
-def _has_no_page(ending: Ending, status: Status, *, resumed: bool) -> bool:
-    """An earlier run has counted pages of its own, but has none if all that it settled was given up or excluded."""
-    frontier = status.frontier
-    is_over = ending is Ending.COMPLETE and not frontier.queued
-    return is_over and not status.pages and (not resumed or not frontier.done)

@@ -238,8 +238,8 @@ class _RunningPart:
                 finally:
                     self._open = None
                     services.disconnect()
-                status = run.result(ending).status
-        return Ended(ending=ending, status=status)
+                result = run.result(ending)
+        return Ended(ending=ending, status=result.status, has_page=not result.has_no_page)
 
     def _settings(self, run: Run, carrier: Carrier) -> PartSettings:
         return PartSettings(

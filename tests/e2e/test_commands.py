@@ -520,14 +520,19 @@ def test_a_crawl_without_a_page_fails_and_says_why_of_each_seed(tmp_path: Path, 
     assert (result["ending"], result["exit_code"]) == ("complete", FAILED)
 
 
-def test_a_crawl_without_a_page_names_the_status_of_its_seed(tmp_path: Path, web: Web) -> None:
+@pytest.mark.parametrize("parts", [(), ("--parts", "2")], ids=["one process", "parts"])
+def test_a_crawl_without_a_page_names_the_status_of_its_seed(tmp_path: Path, web: Web, parts: tuple[str, ...]) -> None:
     seed = f"http://h00000.{web.params.domain}/no-such-page"
-    ended = onceover("crawl", *web.options, "--dir", "c", "--seed", seed, cwd=tmp_path)
+    ended = onceover("crawl", *web.options, *parts, "--dir", "c", "--seed", seed, cwd=tmp_path)
     assert_told(ended, COMPLETE)  # the other seed gave pages
+    ended = onceover("crawl", "--dir", "c", "--seed", f"{seed}-either", cwd=tmp_path)
+    assert_told(ended, COMPLETE)  # this run gave none, but the crawl has pages
+    assert ended.out.startswith("The crawl is complete.\n")
     options = [*web.options[web.options.index("--set") :], *setting("scope.sitemaps=false")]
-    ended = onceover("crawl", *options, "--dir", "d", "--seed", seed, cwd=tmp_path)
-    assert_told(ended, FAILED)
-    assert ended.out.startswith(f"The crawl has ended without a page.\n    {seed}: status 404\n")
+    for given in ([*options, *parts, "--seed", seed], []):  # the second time, nothing is left to fetch
+        ended = onceover("crawl", *given, "--dir", "d", cwd=tmp_path)
+        assert_told(ended, FAILED)
+        assert ended.out.startswith(f"The crawl has ended without a page.\n    {seed}: status 404\n")
 
 
 async def test_a_crawl_without_a_page_says_where_the_redirects_of_its_seeds_lead(tmp_path: Path) -> None:

@@ -121,6 +121,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     ending: str
     """An `Ending`."""
     status: Status
+    has_page: bool
+    """Whether one of its URLs is a page, or may become one."""
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):

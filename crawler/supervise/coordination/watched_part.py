@@ -171,8 +171,8 @@ def result_of_all(
 ) -> CrawlResult:
     """How a run has ended in these parts, which has also been logged. `is_whole`: there are no others elsewhere."""
     parts = list(parts)
-    endings = [part.last.ending for part in parts if isinstance(part.last, Ended)]
-    if ending is Ending.COMPLETE and Ending.INCOMPLETE in endings:
+    ended = [part.last for part in parts if isinstance(part.last, Ended)]
+    if ending is Ending.COMPLETE and any(last.ending == Ending.INCOMPLETE for last in ended):
         ending = Ending.INCOMPLETE
     opened = [part.opened for part in parts if part.opened is not None]
     return end_run(
@@ -181,7 +181,7 @@ def result_of_all(
         directory=str(directory),
         new_seeds=sum(each.new_seeds for each in opened),
         resumed=any(each.resumed for each in opened),
-        is_whole=is_whole,
+        has_page=not is_whole or any(last.has_page for last in ended),
         where=where,
     )
 

@@ -10,11 +10,9 @@ from tests.frontier_stats import frontier_stats
 from tests.unit.supervise.test_watching import status
 
 
-def ended(
-    ending: Ending = Ending.COMPLETE, *, pages: int = 0, resumed: bool = False, is_whole: bool = True, **counts: int
-) -> CrawlResult:
+def ended(ending: Ending = Ending.COMPLETE, *, pages: int = 0, has_page: bool = False, **counts: int) -> CrawlResult:
     counted = msgspec.structs.replace(status(pages=pages), frontier=frontier_stats(**counts))
-    return end_run(ending, counted, directory="c", new_seeds=1, resumed=resumed, is_whole=is_whole)
+    return end_run(ending, counted, directory="c", new_seeds=1, resumed=False, has_page=has_page)
 
 
 @pytest.mark.parametrize(
@@ -26,11 +24,6 @@ def test_a_crawl_without_a_page_fails(result: CrawlResult) -> None:
     assert (result.ending, result.exit_code, result.has_no_page) == (Ending.COMPLETE, FAILED, True)
 
 
-def test_a_crawl_whose_earlier_runs_may_have_pages_is_complete() -> None:
-    assert ended(resumed=True, done=1).exit_code == COMPLETE
-    assert ended(resumed=True, failed=1).exit_code == FAILED
-
-
 @pytest.mark.parametrize(
     ("result", "code"),
     [
@@ -38,9 +31,9 @@ def test_a_crawl_whose_earlier_runs_may_have_pages_is_complete() -> None:
         (ended(Ending.LIMIT, failed=1), LIMIT),
         (ended(Ending.INCOMPLETE, failed=1), FAILED),
         (ended(pending=1), COMPLETE),
-        (ended(is_whole=False, failed=1), COMPLETE),
+        (ended(has_page=True, done=1), COMPLETE),
     ],
-    ids=["a page", "limit", "lost", "left out", "others elsewhere"],
+    ids=["a page", "limit", "lost", "left out", "a page of an earlier run"],
 )
 def test_a_crawl_that_has_a_page_or_may_get_one_is_not_said_to_have_none(result: CrawlResult, code: int) -> None:
     assert (result.exit_code, result.has_no_page) == (code, False)

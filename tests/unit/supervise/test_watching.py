@@ -231,7 +231,7 @@ def test_a_part_that_has_died_waits_for_nothing_but_its_next_process() -> None:
     )
     part = WatchedPart()
     found = []
-    for last in (None, Ended(ending=Ending.STOPPED, status=busy)):
+    for last in (None, Ended(ending=Ending.STOPPED, status=busy, has_page=True)):
         part.begin(lambda _: None, pid=7)
         part.open(opened())
         part.note(busy)
