@@ -24,7 +24,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.upkeep.damaged_leveldb import run_leveldb
 from frontier.upkeep.repair import repair
 from frontier.upkeep.repair_batch import Repaired, Salvaged
-from frontier.values import StoreFailed
+from frontier.values import StoreFailed, StoreRefused
 
 
 def repair_directory(
@@ -43,7 +43,12 @@ def repair_directory(
         if salvaged == "nothing":
             for path in _files(directory):  # the directory stays: it may be a link to another disk
                 path.unlink()
-    store = open_store()
+    try:
+        store = open_store()
+    except StoreRefused:
+        if is_there and salvaged is None:
+            shutil.rmtree(copy)  # nothing has changed
+        raise
     try:
         repaired = repair(store, salvaged=salvaged)
     except BaseException:

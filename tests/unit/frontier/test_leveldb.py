@@ -34,6 +34,7 @@ from frontier.terms import Terms
 from frontier.transitions import operating
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
+from frontier.upkeep.salvage import repair_directory
 from frontier.values import Budgets, StoreFull
 from tests.unit.frontier.crawls import IDENTITY, Crawl, check, contents, leveldb
 from tests.unit.frontier.disk import Disk
@@ -125,10 +126,14 @@ async def test_shorter_records_of_an_earlier_version_are_refused_and_nothing_is_
         await frontier.retry(await next_lease(frontier), after_s=60, cooldown_s=0)
     damage(tmp_path, prefix, change)
     before = contents(tmp_path)
-    for terms in (Terms(identity=IDENTITY), Terms(identity=IDENTITY, to_repair=True)):
-        with pytest.raises(StoreRefused, match=f"{told}; use the version that wrote it.*--from-records"):
-            LevelDBStore(tmp_path / "frontier", terms)
+    refused = f"{told}; use the version that wrote it.*--from-records"
+    with pytest.raises(StoreRefused, match=refused):
+        leveldb(tmp_path)
+    place, terms = tmp_path / "frontier", Terms(identity=IDENTITY, to_repair=True)
+    with pytest.raises(StoreRefused, match=refused):
+        repair_directory(place, lambda: LevelDBStore(place, terms), copy=tmp_path / "copy")
     assert contents(tmp_path) == before
+    assert not (tmp_path / "copy").exists()
 
 
 @in_virtual_time
