@@ -124,8 +124,10 @@ class EngineTask:
                     for each in beside:
                         each.cancel()
         finally:
-            self.result = self._run.result(ending)
-            self._on_end()
+            try:
+                self.result = self._run.result(ending)
+            finally:
+                self._on_end()
         if self.result.had_nothing_left:
             log.warning(
                 "the crawl in %s was complete: nothing was left to fetch. `fresh=True` begins it anew",

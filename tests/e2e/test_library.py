@@ -28,6 +28,8 @@ from crawler import (
     read_records,
     record_directories,
 )
+from crawler.codes.exit_codes import FAILED
+from frontier import StoreFailed
 from tests.e2e.crawling import COMPLETE, ONCEOVER, Web, assert_sound, environment, fetched
 from tests.e2e.programs import canonical, values
 from visited.digests.exact import ExactSet
@@ -756,6 +758,27 @@ async def test_a_crawl_with_nothing_left_says_so(tmp_path: Path, web: Web, caplo
     assert caplog.messages == [
         f"the crawl in {tmp_path / 'crawl'} was complete: nothing was left to fetch. `fresh=True` begins it anew"
     ]
+
+
+async def test_a_crawl_without_a_page_says_so_each_time(tmp_path: Path, web: Web) -> None:
+    seeds = f"http://h00000.{web.params.domain}/no-such-page"
+    for _ in range(2):
+        crawl = crawl_of(web, tmp_path / "crawl", seeds=seeds, more={"scope.sitemaps": False})
+        assert await pages_of(crawl) == []
+        assert (crawl.result.ending, crawl.result.exit_code) == (Ending.COMPLETE, FAILED)
+
+
+async def test_a_loop_ends_where_the_ledger_can_not_be_read_at_the_end(
+    tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> bool:
+        raise StoreFailed("damaged")
+
+    monkeypatch.setattr("crawler.library.opening.knows_page", fail)
+    seeds = f"http://h00000.{web.params.domain}/no-such-page"
+    crawl = crawl_of(web, tmp_path / "crawl", seeds=seeds, more={"scope.sitemaps": False})
+    with pytest.raises(StoreFailed, match="damaged"):
+        await pages_of(crawl)
 
 
 async def test_pages_may_be_kept_and_sent_to_other_processes(tmp_path: Path, web: Web) -> None:
