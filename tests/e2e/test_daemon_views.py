@@ -147,6 +147,24 @@ def assert_exports(page: Page) -> None:
     expect(page.get_by_text("There are no exports yet.")).to_be_visible()
 
 
+def assert_reading_on_takes_no_focus(page: Page) -> None:
+    def answer_half(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"read_bytes": 1_000, "records_bytes": 4_000})
+
+    page.route("**/search?*", answer_half)
+    page.get_by_label("Words").fill("path:page OR title:page")
+    page.keyboard.press("Enter")
+    progress = page.get_by_role("progressbar", name=re.compile("Records read: "))
+    expect(progress).to_be_visible()
+    assert_everybody_can_use(page)
+    further = page.get_by_role("button", name="Further")
+    further.focus()
+    page.unroute("**/search?*")
+    expect(progress).to_have_count(0)
+    expect(further).to_be_focused()
+
+
 def assert_searches(page: Page) -> None:
     page.get_by_label("Words").fill("-page")
     page.keyboard.press("Enter")
@@ -161,6 +179,7 @@ def assert_searches(page: Page) -> None:
     expect(page.get_by_text("21 to ")).to_be_visible()
     page.get_by_role("button", name="Earlier").click()
     expect(page.get_by_text("1 to 20 of ")).to_be_visible()
+    assert_reading_on_takes_no_focus(page)
     page.get_by_label("Words").fill("nothinglikethis")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No page has this")).to_be_visible()

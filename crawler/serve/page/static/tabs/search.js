@@ -45,9 +45,9 @@ export function search(name, given) {
 function shown(name, { hits, pages, searched, notes, read_bytes: read, records_bytes: all }, skip, turn) {
   const place = hits.length > 0 ? `${count(skip + 1)} to ${count(skip + hits.length)} of ${count(pages)} pages` : "No page has this";
   return [
-    read < all && h("p", null, h("progress", { value: read, max: all, "aria-label": `Records read: ${size(read)} of ${size(all)}` })),
+    read < all && h("p", { "data-key": "progress" }, h("progress", { value: read, max: all, "aria-label": `Records read: ${size(read)} of ${size(all)}` })),
     h("p", { class: "sum", role: "status" }, `${place}; ${count(searched)} were searched`),
-    h("ol", { class: "hits", start: skip + 1 }, hits.map((hit) => h("li", null,
+    h("ol", { class: "hits", start: skip + 1 }, hits.map((hit) => h("li", { "data-key": hit.url },
       hit.title && h("h2", null, marked(hit.title, hit.title_marks)),
       h("p", { class: "address" }, storyLink(name, hit.url)),
       hit.excerpt && h("p", null, marked(hit.excerpt, hit.excerpt_marks)),
