@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -34,7 +35,12 @@ class PartProcess:
 
     async def wait(self) -> str:
         """Wait for its end. Returns how it has ended, for people."""
-        code = await asyncio.to_thread(self._process.wait)
+        # Of the threads that all share there are few: processes that hang in the system would keep them from the rest.
+        thread = ThreadPoolExecutor(1, "end-of-part")
+        try:
+            code = await asyncio.get_running_loop().run_in_executor(thread, self._process.wait)
+        finally:
+            thread.shutdown(wait=False)
         if code == LEASE_ENDED:
             return WITHOUT_LEASE
         if code >= 0:
