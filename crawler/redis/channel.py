@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import lru_cache
@@ -84,8 +84,8 @@ class RedisChannel:
             async with asyncio.timeout(TIMEOUT_S):
                 self._client = await self._life.enter_async_context(self._reached(also_full=also_full))
                 self._connection = await self._life.enter_async_context(_connection(self._client, self._key))
-                server = _fields(await self._ask("INFO", "server"))
-                data = _fields(await self._ask("INFO", "replication"))
+                told = _fields(await self._ask("INFO", "server")) | _fields(await self._ask("INFO", "replication"))
+                memory = _memory_of(told)
                 self._evicted = await self._look(also_full=also_full)
                 if self._needs_persistence and not self._is_checked and not also_full:
                     await self._check_persistence()
@@ -98,12 +98,6 @@ class RedisChannel:
         except (ServerRefused, ValueError, Unavailable) as error:
             await self._disconnect()
             raise Unavailable(str(error)) from error
-        except Unreachable:
-            await self._disconnect()
-            raise
-        except KeyError as error:
-            await self._disconnect()
-            raise Unavailable(f"the environment has no variable {error}") from error
         except FAILURES as error:
             await self._disconnect()
             raise Unreachable(f"Redis can't be reached: {reason_of(error)}") from error
@@ -111,9 +105,8 @@ class RedisChannel:
             await self._disconnect()
             raise
         self._is_checked = self._is_checked or not also_full
-        # The process, and the history of its data: a replica that takes over begins another one. What is left after the
-        # server has deleted keys is another memory, too.
-        return "/".join((server["run_id"], data["master_replid"], *filter(None, [self._evicted])))
+        # What is left after the server has deleted keys is another memory, too.
+        return "/".join((*memory, *filter(None, [self._evicted])))
 
     async def run(self, step: Step, /) -> Any:
         async with self._asking():
@@ -224,7 +217,10 @@ class RedisChannel:
         raise Unavailable(f"Redis refuses a script: {text}") from error
 
     def _reached(self, *, also_full: bool) -> AbstractAsyncContextManager[Client]:
-        server = self._server()
+        try:
+            server = self._server()
+        except KeyError as error:
+            raise Unavailable(f"the environment has no variable {error}") from error
         self._place = str(server)
         return connected(server) if self._is_checked else checked(server, prefix=self._prefix, also_full=also_full)
 
@@ -276,6 +272,16 @@ def _fields(information: bytes) -> dict[str, str]:
     """What the command INFO tells."""
     lines = information.decode().splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
+
+
+def _memory_of(told: Mapping[str, str]) -> tuple[str, str]:
+    """The process, and the history of its data: a replica that takes over begins another one."""
+    try:
+        return told["run_id"], told["master_replid"]
+    except KeyError as error:
+        raise Unavailable(
+            f"expected {error} in what INFO tells, found none; use Redis or Valkey, which name the memory they have"
+        ) from error
 
 
 def _describe_foreign(keys: Sequence[str]) -> str:

@@ -9,10 +9,11 @@ import pytest
 from redis import Redis
 from redis.exceptions import OutOfMemoryError
 
+from crawler.redis import channel as channel_module
 from crawler.redis.channel import RedisChannel
 from crawler.redis.server import Server
 from tests.redis_server import running_redis
-from visited import Unreachable
+from visited import Unavailable, Unreachable
 from visited.redis.server import Step
 
 
@@ -93,3 +94,31 @@ async def test_a_connection_that_is_lost_before_a_look_has_run_no_script(monkeyp
         assert not channel.is_connected
         assert await channel.connect() == memory
         await channel.aclose()
+
+
+async def test_only_a_password_that_is_missing_is_called_a_missing_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_password() -> Server:
+        raise KeyError("PASSWORD")
+
+    def faulty(*_: object, **__: object) -> None:
+        raise KeyError("slot")
+
+    with pytest.raises(Unavailable, match="the environment has no variable 'PASSWORD'"):
+        await RedisChannel(without_password, "{test:key}", prefix="test").connect()
+    monkeypatch.setattr("crawler.redis.channel.checked", faulty)
+    with pytest.raises(KeyError, match="slot"):
+        await RedisChannel(lambda: Server(url="redis://127.0.0.1/0"), "{test:key}", prefix="test").connect()
+
+
+@pytest.mark.parametrize("name", ["run_id", "master_replid"])
+async def test_a_server_that_does_not_name_its_memory_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def fields(information: bytes) -> dict[str, str]:
+        return {key: value for key, value in fields_of(information).items() if key != name}
+
+    fields_of = channel_module._fields
+    monkeypatch.setattr(channel_module, "_fields", fields)
+    with running_redis() as server:
+        channel = RedisChannel(lambda: Server(url=server.url), "{test:key}", prefix="test")
+        with pytest.raises(Unavailable, match=f"expected '{name}' in what INFO tells"):
+            await channel.connect()
+        assert not channel.is_connected
