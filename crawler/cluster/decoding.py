@@ -75,7 +75,10 @@ class Fields:
         return self._read(name, f"a number from {least} to {most}", lambda text: _within(int(text), least, most))
 
     def parts(self) -> int:
-        return self.number("parts", least=1, most=MAX_LINEAGE)
+        parts = self.number("parts", least=1, most=MAX_LINEAGE)
+        if f"lineage:{parts}" in self:
+            raise damaged(self._keys, "the number of lineages in the field parts", parts)
+        return parts
 
     def seconds(self, name: str) -> float:
         return self._read(name, "a number of seconds", lambda text: _within(float(text), 0.001, 1e9))

@@ -40,6 +40,8 @@ DAMAGE = [
     ("register", "parts", b"3.5", "a number from 1"),
     ("register", "parts", b"99999999999", "a number from 1"),
     ("register", "parts", None, "the field parts"),
+    ("register", "parts", b"2", "the number of lineages in the field parts"),
+    ("register", "parts", b"4", "the field lineage:3"),
     ("register", "lineage:1", None, "the field lineage:1"),
     ("register", "lineage:1", b"-4", "a number from 0"),
     ("register", "opened:2", b"\xff", "a number from 0"),
