@@ -23,7 +23,7 @@ from crawler.codes.unreadable import UNREADABLE
 from crawler.parts.exchange.protocol import Unreachable
 from crawler.parts.exchange.redis_connection import RedisConnection
 from crawler.parts.exchange.redis_streams import LEASE_S, NotConnected, Streams
-from crawler.parts.exchange.way import Address, Frame, FrameKind
+from crawler.parts.exchange.way import Address, Frame, FrameKind, name_of
 from crawler.parts.exchange.wire import Wire
 from crawler.redis.client import FAILURES, reason_of
 from crawler.redis.server import Server
@@ -43,11 +43,6 @@ _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(Frame).decode
 
 _Message = TypeVar("_Message")
-
-
-def name_of(address: Address) -> str:
-    """The name of a part in messages to people."""
-    return f"part {address}" if isinstance(address, int) else address
 
 
 class _Forgotten(Exception):
@@ -152,7 +147,7 @@ class RedisExchange(Generic[_Message]):
         with suppress(*_FAILURES):
             async with asyncio.timeout(_GOODBYE_S):
                 if self._registration is not None:
-                    await self._flush()
+                    await self._flush(set())
                     await self._streams.leave(self._number, self._registration)
         await self._streams.disconnect()
         if not self._working.cancelled():
@@ -248,26 +243,31 @@ class RedisExchange(Generic[_Message]):
             self.put(RedisConnection(self, frame.part, frame.origin, frame.connection, self._wire), FrameKind.END)
 
     async def _write(self) -> None:
+        now = asyncio.get_running_loop().time
+        full: set[tuple[Address, int]] = set()
+        again_at = 0.0
+        """When those whose memory was full are tried again. Of a cluster, one node may be full."""
         while True:
             self._has_frames.clear()
-            try:
-                await self._flush()
-            except OutOfMemoryError:
+            if now() >= again_at:
+                full, again_at = set(), now() + _LAST_RETRY_S
+            await self._flush(full)
+            if full:
                 self._begin_trouble(_FULL)
-                await asyncio.sleep(_LAST_RETRY_S)
-                continue
-            self._end_trouble()
-            await self._has_frames.wait()
+            else:
+                self._end_trouble()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(again_at if full else None):
+                    await self._has_frames.wait()
 
-    async def _flush(self) -> None:
-        """Raises `OutOfMemoryError` after all that could be written: of a cluster, one node may be full."""
-        full: OutOfMemoryError | None = None
-        for (part, other), frames in list(self._to_send.items()):
+    async def _flush(self, full: set[tuple[Address, int]]) -> None:
+        """Send to all but those whose memory is `full`. Adds those for whom it is full now."""
+        for (part, other), frames in [each for each in self._to_send.items() if each[0] not in full]:
             packed = [_pack(frame) for frame in frames]
             try:
                 stands = await self._streams.write(part, other, packed)
-            except OutOfMemoryError as error:
-                full = error
+            except OutOfMemoryError:
+                full.add((part, other))
                 continue
             # Frames may have come meanwhile. Those that were written leave only now: a full memory loses none.
             del frames[: len(packed)]
@@ -276,8 +276,6 @@ class RedisExchange(Generic[_Message]):
                     connection.break_off(f"{name_of(part)} can't be reached any more")
             if (not frames or not stands) and self._to_send.get((part, other)) is frames:
                 del self._to_send[part, other]
-        if full is not None:
-            raise full
 
     async def _renew(self) -> None:
         while True:

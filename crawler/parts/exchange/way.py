@@ -23,6 +23,11 @@ Address = int | str
 """The number of a part, or the name of whatever else can be reached."""
 
 
+def name_of(address: Address) -> str:
+    """The name of a part in messages to people."""
+    return f"part {address}" if isinstance(address, int) else address
+
+
 class FrameKind(IntEnum):
     """What a frame is for."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from random import Random
 from types import NoneType
@@ -11,7 +11,7 @@ import pytest
 import redis
 from redis.exceptions import OutOfMemoryError, RedisError
 
-from crawler.parts.exchange.protocol import Unreachable
+from crawler.parts.exchange.protocol import Message, Unreachable
 from crawler.parts.exchange.redis import RedisExchange
 from crawler.parts.exchange.redis_connection import keys_of
 from crawler.parts.exchange.redis_streams import NotConnected, Streams
@@ -293,31 +293,63 @@ async def test_an_exchange_that_fails_just_when_it_is_closed_is_closed(
             await exchange.aclose()
 
 
-@in_event_loop
-async def test_a_part_whose_node_of_a_cluster_is_full_keeps_no_links_from_others(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = Streams.write
-
-    async def write_unless_full(streams: Streams, part: Address, registration: int, frames: list[bytes]) -> bool:
-        if part == 1:
-            raise OutOfMemoryError("OOM command not allowed when used memory > 'maxmemory'")
-        return await write(streams, part, registration, frames)
-
-    monkeypatch.setattr(Streams, "write", write_unless_full)
+@asynccontextmanager
+async def three_parts(server: RedisServer) -> AsyncIterator[list[RedisExchange[Message]]]:
     async with AsyncExitStack() as stack:
-        first, second, third = [
+        yield [
             await stack.enter_async_context(
                 aclosing(await RedisExchange.begin(Server(url=server.url), number, prefix="test", wire=LINKS))
             )
             for number in range(3)
         ]
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> set[Address]:
+    """The parts whose node of a cluster is full."""
+    write, full = Streams.write, set[Address]()
+
+    async def write_unless_full(streams: Streams, part: Address, registration: int, frames: list[bytes]) -> bool:
+        if part in full:
+            raise OutOfMemoryError("OOM command not allowed when used memory > 'maxmemory'")
+        return await write(streams, part, registration, frames)
+
+    monkeypatch.setattr(Streams, "write", write_unless_full)
+    return full
+
+
+@in_event_loop
+async def test_a_part_whose_node_of_a_cluster_is_full_keeps_no_links_from_others(
+    server: RedisServer, full: set[Address], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.parts.exchange.redis._LAST_RETRY_S", 10 * MAX_WAIT_S)
+    full.add(1)
+    async with three_parts(server) as (first, second, third), asyncio.timeout(MAX_WAIT_S):
         assert second.trouble is None
         await first.connect(1)
         await first.connect(2)
-        async with asyncio.timeout(MAX_WAIT_S):
-            assert await third.accept() is not None
+        assert await third.accept() is not None
+        await until(lambda: "the memory of Redis is full" in (first.trouble or ""))
+        await first.connect(2)
+        assert await third.accept() is not None
         assert "the memory of Redis is full" in (first.trouble or "")
+
+
+@in_event_loop
+async def test_a_part_gets_its_links_when_its_node_has_room_while_those_to_others_flow(
+    server: RedisServer, full: set[Address], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawler.parts.exchange.redis._LAST_RETRY_S", 0.02)
+    full.add(1)
+    async with three_parts(server) as (first, second, _), asyncio.timeout(MAX_WAIT_S):
+        await first.connect(1)
+        await until(lambda: "the memory of Redis is full" in (first.trouble or ""))
+        full.clear()
+        accepting = asyncio.create_task(second.accept())
+        while not accepting.done():
+            await first.connect(2)
+        assert await accepting is not None
+        await until(lambda: first.trouble is None)
 
 
 @in_event_loop
