@@ -64,6 +64,18 @@ class Gathering:
         """Read what is not in the index yet of the records that there are now. Yields after each transaction how many
         bytes of records are in the index, and how many there are. Raises `DirectoryRefused`, `OSError` and
         `sqlite3.Error`."""
+        yield from self._read_new()
+        if self._index.unread() - self.unread.keys():
+            # Later visits to their pages were read before them, and so did not count: a new index has them in order.
+            with self._index.changing():
+                self._index.clear()
+                self._index.note_unread(self.unread)
+            yield from self._read_new()
+        if self._index.unread() != self.unread.keys():
+            with self._index.changing():
+                self._index.note_unread(self.unread)
+
+    def _read_new(self) -> Iterator[tuple[int, int]]:
         indexed = self._index.files()  # before the snapshot, which then reaches at least as far
         files = self._files()
         self._drop_gone(indexed, {file.name for file in files})

@@ -1,7 +1,7 @@
 """The index of a search: an SQLite file with a full-text table."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
@@ -18,7 +18,7 @@ from crawler.search.words import TOKENIZER, Query, separated
 
 _ELSEWHERE: Final = "move it away, or name another file with --index"
 _OURS: Final = 0x6F6E6365  # `application_id` of the file
-_VERSION: Final = 5
+_VERSION: Final = 6
 _WAIT_S: Final = 1.0
 """SQLite waits so long in one piece, and then no signal interrupts it."""
 _UNWANTED: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000)), " ")
@@ -34,6 +34,7 @@ CREATE INDEX IF NOT EXISTS page_by_file ON page (file);
 CREATE INDEX IF NOT EXISTS page_awaiting ON page (id) WHERE awaits IS NOT NULL;
 CREATE TABLE IF NOT EXISTS file (
     id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, read INTEGER NOT NULL, tail BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS unread_records (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, path, text, tokenize = "{TOKENIZER}");
 {ARCHIVE_SCHEMA}
 PRAGMA application_id = {_OURS};
@@ -155,6 +156,19 @@ class SearchIndex:
         self._database.execute("DELETE FROM words WHERE rowid IN (SELECT id FROM page WHERE file = ?)", (file.id,))
         self._database.execute("DELETE FROM page WHERE file = ?", (file.id,))
         self._database.execute("DELETE FROM file WHERE id = ?", (file.id,))
+
+    def unread(self) -> set[str]:
+        """The files and folders of records that could not be read when those after them were."""
+        return {name for (name,) in self._database.execute("SELECT name FROM unread_records")}
+
+    def note_unread(self, names: Iterable[str]) -> None:
+        self._database.execute("DELETE FROM unread_records")
+        self._database.executemany("INSERT INTO unread_records VALUES (?)", [(name,) for name in names])
+
+    def clear(self) -> None:
+        """Forget all files of records and all pages."""
+        for statement in ("DELETE FROM words", "DELETE FROM page", "DELETE FROM file"):
+            self._database.execute(statement)
 
     def is_newer(self, url: str, fetched_at: str) -> bool:
         """Whether the index has a later visit of a page than this one."""

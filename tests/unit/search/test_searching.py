@@ -193,6 +193,19 @@ def test_records_that_can_not_be_read_are_named_and_the_rest_goes_on(crawl: Sear
     assert crawl.find("shoes").notes == []
 
 
+def test_what_later_visits_say_counts_although_earlier_records_are_read_after_them(crawl: Searched) -> None:
+    records = crawl.directory / "records" / "records-00000.jsonl"
+    away = records.rename(crawl.directory / "away")
+    records.symlink_to(records.name)
+    crawl.append(visit(2, second=1, status=404), visit(4, "green shoes"), file=1)
+    assert crawl.numbers("shoes") == [4]
+    records.unlink()
+    away.rename(records)
+    assert crawl.numbers("shoes") == [1, 4]
+    crawl.append(visit(5, "yellow shoes"), file=1)
+    assert crawl.numbers("shoes") == [1, 4, 5]
+
+
 @pytest.mark.parametrize("reads", [0, 1, 2])
 def test_what_precedes_bytes_that_can_not_be_read_is_searched(
     crawl: Searched, monkeypatch: pytest.MonkeyPatch, reads: int
