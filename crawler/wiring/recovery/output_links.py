@@ -47,11 +47,11 @@ class LinksInOutput:
     """The links that the output of a crawl tells, and before them the settled URLs."""
 
     def __init__(self, loaded: Loaded, sources: Sources, *, progress: Progress) -> None:
-        urls, _, self._discovery = discovering.rules_of(loaded)
+        self._reader, self._scope, self._discovery = discovering.rules_of(loaded)
         self._loaded = loaded
         self._sources = sources
         self._progress = progress
-        self._urls = RecordUrls(loaded.config, urls)
+        self._urls = RecordUrls(loaded.config, self._reader)
         self._extractor: LinkExtractor = processing.extractor(loaded)
         self._bodies = Bodies(loaded, sources.newest_first[::-1])
         self.settled = SettledUrls(sources, self._urls, self._bodies, progress=progress)
@@ -194,11 +194,16 @@ class LinksInOutput:
         status = status_after(page, None, 0.0, robots_lifetimes(config), retry_after_s=None)
         # The archive does not tell for which URL it was asked. An embed does not open its host to the crawl.
         parent = self._urls.of_url(page.url, depth=0, kind=LinkKind.EMBED, via=None)
-        if parent is None or status.failures:
+        if parent is None or status.failures or self._is_only_checked(parent.url):
             return ()
         text, agent = status.text, product_token(config.fetch.user_agent)
         links = sitemap_links(None if text is None else RobotsRules(text, agent=agent), config.scope.sitemap_paths)
         return run_all(self._discovery.sitemaps(links, parent=parent)).to_add
+
+    def _is_only_checked(self, url: str) -> bool:
+        """Whether the crawl asks a host for its robots.txt to check links to it, and takes no sitemap from there."""
+        target = self._reader.seed(url)
+        return self._loaded.config.scope.check_external and self._scope.judge(target)[0] is ScopeRefusal.OUT_OF_SCOPE
 
     def _links_of(
         self, documents: list[Capture], facts: dict[str, str], outlinks: tuple[Link, ...]
